@@ -71,8 +71,13 @@ class Guard:
         """The unit with symbols for all its numbers and dates."""
         if not self._mask_ids or not unit.masked.has_figures or unit.terms:
             return []
-        languages = unit.masked.languages
-        masked = Masked.of(unit.text, tuple(self._mask_ids), languages, all_figures=True)
+        masked = Masked.of(
+            unit.text,
+            tuple(self._mask_ids),
+            unit.masked.languages,
+            encode=self._source.encode,
+            all_figures=True,
+        )
         return [unit._replace(ids=self._source.encode(masked.text), masked=masked)]
 
     def _unchanged(self, unit: Unit) -> list[Unit]:

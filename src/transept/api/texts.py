@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeGuard
 
@@ -21,7 +21,6 @@ from transept.text.sentences import (
     one_sentence,
     split_sentences,
 )
-from transept.text.spelling import respelt
 from transept.text.surface import stable_start
 from transept.text.tokenizer import Tokenizer
 
@@ -219,14 +218,7 @@ class Reader:
     def _masked(self, text: str, config: TranslationConfig) -> Masked:
         if config.raw:
             return Masked(text)
-        masked = Masked.of(text, self._masks, self._languages)
-        # Without masks, the text contains the spans, which must not be changed.
-        if self._languages[0] != "de" or (masked.spans and not self._masks):
-            return masked
-        return replace(masked, text=respelt(masked.text, self._length))
-
-    def _length(self, word: str) -> int:
-        return len(self._tokenizer.encode(word))
+        return Masked.of(text, self._masks, self._languages, encode=self._tokenizer.encode)
 
     def _fitting(
         self, units: Sequence[Unit], tag: Sequence[int], config: TranslationConfig, number: int

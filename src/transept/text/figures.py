@@ -1,8 +1,8 @@
 """Which numbers of a sentence its translation has lost.
 
 Numbers that are not protected are left to the model, which writes them as the target language does:
-`nine`, `70er Jahre`, `8 p.m.`. Now and then it loses one, or a part of one, as in `100 Dollar`
-from `$100`.
+`nine`, `70er Jahre`, `8 p.m.`. Now and then it loses one, or a part of one: `$100` becomes
+`00 Dollar`.
 """
 
 import re

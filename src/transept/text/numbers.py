@@ -29,10 +29,11 @@ MONTHS: Final = {
         "octobre", "novembre", "décembre",
     ),
 }  # fmt: skip
-_MONTH = f"(?P<month>{'|'.join(name for names in MONTHS.values() for name in names)})"
+ANY_MONTH: Final = "|".join(name for names in MONTHS.values() for name in names)
+"""A pattern that matches the name of a month in any of these languages."""
 _DAY_OF_MONTH = re.compile(
-    rf"(?:{_MONTH}\s)?(?:the\s)?(?P<day>\d{{1,2}})(?:\.|st|nd|rd|th|er)?"
-    rf"(?:(?:\sof)?\s{_MONTH.replace('month', 'after')})?(?:,?\s(?P<year>\d{{4}}))?"
+    rf"(?:(?P<month>{ANY_MONTH})\s)?(?:the\s)?(?P<day>\d{{1,2}})(?:\.|st|nd|rd|th|er)?"
+    rf"(?:(?:\sof)?\s(?P<after>{ANY_MONTH}))?(?:,?\s(?P<year>\d{{4}}))?"
 )
 
 

@@ -24,6 +24,7 @@ from transept.text.figures import has_figures, loses_figures
 from transept.text.french import FRENCH, spaced, straight
 from transept.text.sentences import has_letters
 from transept.text.spans import EMOJI, MASKS, Protected, protected
+from transept.text.spelling import Encode, respelt
 from transept.text.surface import (
     WINDOWS,
     follow,
@@ -122,6 +123,7 @@ class Masked:
         masks: Sequence[str] = MASKS,
         languages: tuple[str, str] = ("", ""),
         *,
+        encode: Encode | None = None,
         all_figures: bool = False,
     ) -> "Masked":
         """Mask a sentence.
@@ -131,6 +133,8 @@ class Masked:
             masks: The symbols of the vocabulary. If there are none, spans are left in the text, and
                 numbers are left to the model.
             languages: The languages of the sentence and of its translation, if they are known.
+            encode: The vocabulary, which restores the umlauts of German that was written without
+                them.
             all_figures: Whether to mask all numbers and dates.
         """
         # A model knows `ü` as one character.
@@ -148,7 +152,7 @@ class Masked:
             spans.append(MaskedSpan(mask, here, span.target))
             at = span.end
         pieces.append(inner[at:])
-        text, forms = _readable(pieces, languages, has_spans=bool(spans) and pool is None)
+        text, forms = _readable(pieces, languages, encode, has_spans=bool(spans) and pool is None)
         return cls(text, before, after, tuple(spans), forms, languages)
 
     @property
@@ -256,13 +260,18 @@ def _with_quotes(text: str, span: Protected, language: str) -> Protected:
 
 
 def _readable(
-    pieces: Sequence[str], languages: tuple[str, str], *, has_spans: bool
+    pieces: Sequence[str],
+    languages: tuple[str, str],
+    encode: Encode | None,
+    *,
+    has_spans: bool,
 ) -> tuple[str, tuple[Callable[[str], str], ...]]:
     """A text as a model knows it, and the forms of the sentence that its translation takes.
 
     Args:
         pieces: The text. Every second piece is a mask, or a span itself.
         languages: Those of the sentence and of its translation.
+        encode: The vocabulary.
         has_spans: Whether the text contains spans, which must not be changed.
     """
     text, forms = "".join(pieces), list[Callable[[str], str]]()
@@ -271,6 +280,8 @@ def _readable(
     else:
         changed = [piece if at % 2 else unstressed(piece) for at, piece in enumerate(pieces)]
         text = "".join(changed)
+    if encode and languages[0] == "de" and not has_spans:
+        text = respelt(text, encode)
     if FRENCH in languages and not has_spans:
         text = straight(text)
     if languages[1] == FRENCH:

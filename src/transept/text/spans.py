@@ -1,11 +1,12 @@
 """Finds the parts of a sentence that must not be translated: addresses, code, figures, emoji."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Final, NamedTuple
 
 from transept.text.french import FRENCH
-from transept.text.numbers import MONTHS, amount, clock_time, day_of_month, number
+from transept.text.numbers import ANY_MONTH, amount, clock_time, day_of_month, number
 
 MASKS: Final = tuple(map(chr, range(0xF2590, 0xF2598)))
 """Private-use characters that stand for protected spans."""
@@ -35,7 +36,7 @@ _FRENCH_FIGURE = _FIGURE.replace(r"\u202f]", r"\u202f\x20]", 1)
 _FIGURE_END = r"(?!\w|[.,]\d)"
 # The full stop of `6 p.m.` is not part of the time at the end of a sentence.
 _HALF = r"\s?(?:[ap]m\b|[ap]\.m\b(?:\.(?!\s*\Z))?)"
-_MONTH = f"(?:{'|'.join(name for names in MONTHS.values() for name in names)})"
+_MONTH = f"(?:{ANY_MONTH})"
 _YEAR = r"(?:,?\s\d{4}(?!\d))?"
 _OTHER_SCRIPT = "[\u0370-\u1cff\u2e80-\ud7ff\uf900-\ufaff]+"
 _RUN = f"[^\\s{_OTHER_SCRIPT[1:-2]}]"
@@ -102,19 +103,14 @@ _LOOSE: Final = {
 _NAMES = (*_KINDS, *_LOOSE)
 
 
-def _one_of(kinds: Iterable[str]) -> str:
-    return "|".join(f"(?P<k{index}>{pattern})" for index, pattern in enumerate(kinds))
+@cache
+def _pattern(*, french: bool, all_figures: bool) -> re.Pattern[str]:
+    """The pattern of spans. Only French separates thousands by spaces."""
+    kinds = (*_KINDS.values(), *_LOOSE.values()) if all_figures else _KINDS.values()
+    pattern = "|".join(f"(?P<k{index}>{kind})" for index, kind in enumerate(kinds))
+    return re.compile(pattern.replace(_FIGURE, _FRENCH_FIGURE) if french else pattern, re.VERBOSE)
 
 
-def _compiled(kinds: Iterable[str]) -> dict[bool, re.Pattern[str]]:
-    """The pattern of spans for French, which separates thousands by spaces, and for others."""
-    pattern = _one_of(kinds)
-    french = pattern.replace(_FIGURE, _FRENCH_FIGURE)
-    return {True: re.compile(french, re.VERBOSE), False: re.compile(pattern, re.VERBOSE)}
-
-
-_PATTERNS: Final = _compiled(_KINDS.values())
-_ALL_PATTERNS: Final = _compiled([*_KINDS.values(), *_LOOSE.values()])
 # Matches somewhere in every text with a span, and is ten times as fast as the pattern.
 _HINT = re.compile(
     r"[\d@#/<>{`%\\&$€£¥\[]|--|\w_|_\w|[a-z][A-Z]|\w\.\w|\w:\S|(?<!\S)\.\w|==|\(\)"
@@ -170,8 +166,8 @@ def protected(
     if not _HINT.search(text):
         return
     latin = source in LATIN and target in LATIN
-    patterns = _ALL_PATTERNS if all_figures else _PATTERNS
-    for found in patterns[source == FRENCH].finditer(text):
+    pattern = _pattern(french=source == FRENCH, all_figures=all_figures)
+    for found in pattern.finditer(text):
         kind = _kind(found)
         end = found.start() + len(_trimmed(found[0]) if kind in _TRIMMED else found[0])
         span = text[found.start() : end]

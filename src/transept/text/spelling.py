@@ -9,7 +9,7 @@ agree or one is clear. ß is restored in words that always have one: Swiss text 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 _WORD = re.compile(r"[^\W\d_]*[aouAOU]e[^\W\d_]*")
@@ -27,32 +27,31 @@ _SHARP_S = re.compile(
 )
 
 
-def respelt(text: str, length: Callable[[str], int]) -> str:
-    """A German text with its umlauts and ß.
-
-    Args:
-        text: The text.
-        length: The number of subwords of a word.
-    """
-    return with_sharp_s(with_umlauts(text, length))
+Encode = Callable[[str], Sequence[int]]
+"""Splits a text into subwords."""
 
 
-def with_umlauts(text: str, length: Callable[[str], int]) -> str:
+def respelt(text: str, encode: Encode) -> str:
+    """A German text with its umlauts and ß."""
+    return with_sharp_s(with_umlauts(text, encode))
+
+
+def with_umlauts(text: str, encode: Encode) -> str:
     """A text with umlauts in place of `ae`, `oe` and `ue`, if it was written without them."""
     if _HAS_UMLAUT.search(text):
         return text
-    saved = {word: _saved(word, length) for word in set(_WORD.findall(text))}
+    saved = {word: _saved(word, encode) for word in set(_WORD.findall(text))}
     better = {word: n for word, n in saved.items() if n > 0}
-    clear = any(n > 1 or length(_umlauts(word)) == 1 for word, n in better.items())
+    clear = any(n > 1 or len(encode(_umlauts(word))) == 1 for word, n in better.items())
     if not clear and len(better) < 2:
         return text
     return _WORD.sub(lambda word: _umlauts(word[0]) if word[0] in better else word[0], text)
 
 
-def _saved(word: str, length: Callable[[str], int]) -> int:
+def _saved(word: str, encode: Encode) -> int:
     """The number of subwords that umlauts save. A capital may only begin the sentence."""
-    restored = _umlauts(word)
-    return max(length(word) - length(restored), length(word.lower()) - length(restored.lower()))
+    pairs = ((word, _umlauts(word)), (word.lower(), _umlauts(word).lower()))
+    return max(len(encode(given)) - len(encode(restored)) for given, restored in pairs)
 
 
 def _umlauts(word: str) -> str:

@@ -75,9 +75,9 @@ class Variation:
 
     def __call__(self, pair: Pair, languages: Pair) -> Pair:
         """Change a pair. The result depends only on the pair and the seed."""
-        # A checksum, because the hash of a string differs between processes.
         if FRENCH in languages:
             pair = straight(pair[0]), straight(pair[1])
+        # A checksum, because the hash of a string differs between processes.
         draw = random.Random(zlib.crc32("\n".join(pair).encode(), self.seed))
         masks = MaskPool()
         pair = _masked(pair, _shared(pair, languages), masks)

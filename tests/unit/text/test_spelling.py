@@ -3,6 +3,7 @@
 import pytest
 
 import transept
+from transept.text.protection import Masked
 from transept.text.spelling import respelt, with_sharp_s
 
 
@@ -12,7 +13,7 @@ def model() -> transept.Transducer:
 
 
 def respelt_by(model: transept.Transducer, text: str) -> str:
-    return respelt(text, lambda word: len(model.source_tokenizer.encode(word)))
+    return respelt(text, model.source_tokenizer.encode)
 
 
 @pytest.mark.parametrize(
@@ -65,6 +66,16 @@ def test_respelt_words_are_translated(
     model: transept.Transducer, source: str, expected: str
 ) -> None:
     assert expected in model.translate(source).text
+
+
+def test_second_attempt_at_numbers_is_respelt_too(model: transept.Transducer) -> None:
+    text = "Die Tuer kostet fuer uns 330 Euro."
+    read = Masked.of(text, languages=("de", "en"), encode=model.source_tokenizer.encode)
+    again = Masked.of(
+        text, languages=("de", "en"), encode=model.source_tokenizer.encode, all_figures=True
+    )
+    assert read.text == "Die Tür kostet für uns 330 Euro."
+    assert again.text == read.text.replace("330", again.spans[0].mask)
 
 
 def test_protected_text_keeps_its_spelling(model: transept.Transducer) -> None:
