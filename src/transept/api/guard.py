@@ -11,17 +11,20 @@ the beam that has all of them is taken, if there is one.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from transept.api.texts import Outputs, Translation, Unit
+from transept.api.texts import Outputs, Translation, Unit, WithText
 from transept.text.cutting import cut
 from transept.text.protection import Masked
 from transept.text.sentences import Piece, has_letters
 from transept.text.tokenizer import Tokenizer
 
-Decode = Callable[[Sequence[Unit]], list[Outputs]]
+Choose = Callable[[Unit, Iterable[WithText]], list[WithText]]
+"""Chooses among the outputs of a unit."""
+Decode = Callable[[Sequence[Unit], Choose | None], list[Outputs]]
+"""Translates units, and returns the chosen outputs of the whole beam. None: all."""
 PART_TOKENS = 24
 """The maximum length of the parts of a sentence without protected spans."""
 
@@ -37,31 +40,27 @@ class Guard:
         self,
         units: Sequence[Unit],
         outputs: Sequence[Outputs],
-        strict: Decode,
-        attempt: Decode,
-        best_effort: Decode,
+        decode: Decode,
     ) -> list[Outputs]:
         """The outputs of all units.
 
         Args:
             units: The sentences.
             outputs: Their complete outputs. Those of some sentences are empty.
-            strict: Translates units; returns the complete outputs of the whole beam.
-            attempt: Translates units; returns the usable outputs of the whole beam.
-            best_effort: Translates units; returns at least one output of each.
+            decode: Translates units.
         """
         found = dict(enumerate(outputs))
         stages = (
-            (self._figures, strict),
-            (self._unchanged, attempt),
-            (self._required, attempt),
-            (self._parts, best_effort),
+            (self._figures, Unit.complete),
+            (self._unchanged, Unit.usable),
+            (self._required, Unit.usable),
+            (self._parts, None),
         )
-        for prepare, decode in stages:
+        for prepare, choose in stages:
             failed = [index for index, each in found.items() if not each]
             parts = {index: prepare(units[index]) for index in failed}
             flat = [part for index in failed for part in parts[index]]
-            again = iter(decode([part for part in flat if part.ids]) if flat else [])
+            again = iter(decode([part for part in flat if part.ids], choose) if flat else [])
             for index in failed:
                 each = [next(again) if part.ids else (part.kept,) for part in parts[index]]
                 found[index] = _joined(units[index], parts[index], each)

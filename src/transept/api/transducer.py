@@ -1,6 +1,6 @@
 """A network with its vocabularies: translation, scoring and attention."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
@@ -12,7 +12,7 @@ from transept.api.config import Options, Request, Segmentation
 from transept.api.documents import translate_documents
 from transept.api.feeding import Drafts, RunningUnits, UnitFeed
 from transept.api.files import check_output, read_file, translate_texts, write_translations
-from transept.api.guard import Guard
+from transept.api.guard import Choose, Guard
 from transept.api.networks import Networks
 from transept.api.scoring import PairScore, Scorer
 from transept.api.terms import TermTokens, with_terms
@@ -40,7 +40,6 @@ from transept.progress import Watch, no_progress
 from transept.text.tokenizer import Tokenizer
 
 Found = Sequence[Sequence[Hypothesis]]
-Choose = Callable[[Unit, Iterable[WithText]], list[WithText]]
 
 
 class Transducer:
@@ -364,13 +363,7 @@ class Transducer:
             found = self.engine.search(inputs, whole_beam, no_progress)
             return self._outputs(units, found, request, choose)
 
-        return self._guard.complete(
-            units,
-            outputs,
-            strict=partial(decode, choose=Unit.complete),
-            attempt=partial(decode, choose=Unit.usable),
-            best_effort=partial(decode, choose=None),
-        )
+        return self._guard.complete(units, outputs, decode)
 
     def _input(self, unit: Unit, prefix: Ids, request: Request) -> Input:
         """The input for an engine. The maximum length fits at least the prefix and EOS."""

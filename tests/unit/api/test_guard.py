@@ -6,7 +6,7 @@ import pytest
 
 import transept
 from transept.api.config import EngineName
-from transept.api.guard import Guard
+from transept.api.guard import Choose, Guard
 from transept.api.texts import Output, Unit
 from transept.decoding.step import Hypothesis
 from transept.text.protection import Masked
@@ -39,22 +39,26 @@ class Attempts:
     def __init__(self) -> None:
         self.units: list[Unit] = []
 
-    def __call__(self, units: Sequence[Unit]) -> list[tuple[Output, ...]]:
+    def __call__(self, units: Sequence[Unit], choose: Choose | None) -> list[tuple[Output, ...]]:
         self.units += units
         good = (Output("gut", -1.0, -1.0),)
         return [good if unit.required or unit.terms else () for unit in units]
 
 
-def nothing(units: Sequence[Unit]) -> list[tuple[Output, ...]]:
-    return [() for _ in units]
+def part_by_part(units: Sequence[Unit], choose: Choose | None) -> list[tuple[Output, ...]]:
+    """All attempts fail but the last one, whose outputs are not chosen from."""
+    if choose is not None:
+        return [() for _ in units]
+    return [(Output(f"<{part.text}>", -1.0, -1.0),) for part in units]
 
 
 def test_numbers_and_dates_are_masked_before_any_other_attempt(model: transept.Transducer) -> None:
     guard = Guard(model.source_tokenizer, model.target_tokenizer)
     units = [unit_of(text, model) for text in ("He paid $25 on 3 May.", "He paid on Monday.")]
-    strict = Attempts()
-    guard.complete(units, [(), ()], strict, nothing, best_effort=nothing)
-    (unit,) = strict.units
+    attempt = Attempts()
+    guard.complete(units, [(), ()], attempt)
+    unit, *later = attempt.units
+    assert later[:2] == units
     figures = MASKS[len(MASKS) // 2 :]
     assert unit.masked.text == f"He paid ${figures[0]} on {figures[1]}."
     assert [span.target for span in unit.masked.spans] == ["25", "3. Mai"]
@@ -72,7 +76,7 @@ def test_translation_has_the_numbers_of_the_sentence(name: str) -> None:
 def test_lost_spans_are_required_if_the_whole_beam_lacks_them(model: transept.Transducer) -> None:
     guard, unit = Guard(model.source_tokenizer, model.target_tokenizer), unit_of(TEXT, model)
     attempt = Attempts()
-    (outputs,) = guard.complete([unit], [()], nothing, attempt, best_effort=lambda units: [])
+    (outputs,) = guard.complete([unit], [()], attempt)
     assert [one.text for one in outputs] == ["gut"]
     first, second = attempt.units
     assert first == unit
@@ -85,7 +89,7 @@ def test_model_without_masks_gets_the_lost_spans_as_terms() -> None:
     guard = Guard(vocabulary, vocabulary)
     unit = Unit(TEXT, "", vocabulary.encode(TEXT), masked=Masked.of(TEXT, (), ("en", "de")))
     attempt = Attempts()
-    guard.complete([unit], [()], nothing, attempt, best_effort=lambda units: [])
+    guard.complete([unit], [()], attempt)
     assert attempt.units[-1].terms == (("info@example.org",), ("%s",))
 
 
@@ -93,13 +97,7 @@ def test_text_between_spans_is_translated_if_the_attempts_fail(
     model: transept.Transducer,
 ) -> None:
     guard, unit = Guard(model.source_tokenizer, model.target_tokenizer), unit_of(TEXT, model)
-    ((one,),) = guard.complete(
-        [unit],
-        [()],
-        strict=nothing,
-        attempt=nothing,
-        best_effort=lambda units: [(Output(f"<{part.text}>", -1.0, -1.0),) for part in units],
-    )
+    ((one,),) = guard.complete([unit], [()], part_by_part)
     assert one.text == ("<Please mail> info@example.org <or call> %s <before the end of the week.>")
     assert one.score == -3.0
 
@@ -107,13 +105,7 @@ def test_text_between_spans_is_translated_if_the_attempts_fail(
 def test_sentence_without_spans_is_translated_in_parts(model: transept.Transducer) -> None:
     guard = Guard(model.source_tokenizer, model.target_tokenizer)
     text = "We came, and we saw the city, and then we went home again, because it was late."
-    ((one,),) = guard.complete(
-        [unit_of(text, model)],
-        [()],
-        strict=nothing,
-        attempt=nothing,
-        best_effort=lambda units: [(Output(f"<{part.text}>", -1.0, -1.0),) for part in units],
-    )
+    ((one,),) = guard.complete([unit_of(text, model)], [()], part_by_part)
     assert one.text.count("<") > 1
     assert one.text.replace("<", "").replace(">", "") == text
 
