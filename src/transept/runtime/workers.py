@@ -107,9 +107,11 @@ class _Worker(Generic[Task, Result]):
         # Not fork: this process may have threads and a CUDA context, which a fork cannot use.
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        arguments = (theirs, work, name)
-        self._process = context.Process(target=_serve, args=arguments, name=name, daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, name), name=name, daemon=True)
         self._process.start()
+        # Not an argument of the process: `start` would wait until the worker has read it, and
+        # the workers would start one after another.
+        self._work: bytes | None = pickle.dumps(work)
         theirs.close()  # only the worker may hold this end, so that its death is noticed
         self._finish = finish
         self._tasks: SimpleQueue[tuple[Task, Future[Result]] | None] = SimpleQueue()
@@ -141,6 +143,9 @@ class _Worker(Generic[Task, Result]):
 
     def _ask(self, task: Task) -> Any:
         try:
+            if self._work is not None:
+                self._pipe.send_bytes(self._work)
+                self._work = None
             self._pipe.send(task)
             answer = _receive(self._pipe)
         except (EOFError, OSError) as error:
@@ -163,13 +168,14 @@ class _Worker(Generic[Task, Result]):
         )
 
 
-def _serve(pipe: Connection, work: Callable[[Any], Any], name: str) -> None:
-    """Handle tasks until the other end of the pipe is closed.
+def _serve(pipe: Connection, name: str) -> None:
+    """Receive the work, then handle tasks until the other end of the pipe is closed.
 
     Stop signals have been blocked since before the worker started: they reach all processes of a
     group, and only the parent decides to stop.
     """
     with suppress(EOFError, OSError):
+        work = pickle.loads(pipe.recv_bytes())
         while True:
             _send(pipe, _answer(work, pipe.recv(), name))
 

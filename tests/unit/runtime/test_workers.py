@@ -3,7 +3,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,6 +33,37 @@ def numbers(size: int) -> dict[str, NDArray[np.int32]]:
     return {"numbers": np.arange(size, dtype=np.int32), "none": np.zeros(0, dtype=np.int32)}
 
 
+def wait_for(path: Path) -> Path:
+    end = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < end, "the pool waits for this worker"
+        time.sleep(0.01)
+    return path
+
+
+class Gate:
+    """Is not received before a file exists."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __reduce__(self) -> tuple[Callable[[Path], Path], tuple[Path]]:
+        return wait_for, (self._path,)
+
+
+class Late:
+    """Work that is larger than the buffer of a pipe, and is received late."""
+
+    def __init__(self, gate: Gate | Path, content: bytes) -> None:
+        self._gate, self._content = gate, content
+
+    def __reduce__(self) -> tuple[type["Late"], tuple[Gate | Path, bytes]]:
+        return Late, (self._gate, self._content)
+
+    def __call__(self, number: int) -> int:
+        return number + len(self._content)
+
+
 def doubling(count: int) -> Workers[int, int]:
     return Workers([double] * count, "worker", lambda answer: answer)
 
@@ -55,6 +88,13 @@ def test_each_worker_uses_its_own_callable_and_finish_runs_in_parent() -> None:
     with Workers([double, negate], "worker", lambda answer: (os.getpid(), answer)) as workers:
         results = list(workers.map([-1, -1, -2], ahead=1))
     assert results == [(os.getpid(), -2), (os.getpid(), 1), (os.getpid(), -4)]
+
+
+def test_all_workers_start_before_one_has_received_its_work(tmp_path: Path) -> None:
+    size, gate = 1 << 20, tmp_path / "gate"
+    with Workers([Late(Gate(gate), bytes(size))] * 2, "worker", int) as workers:
+        gate.touch()
+        assert list(workers.map(range(2), ahead=2)) == [size, size + 1]
 
 
 def test_arrays_are_transferred_unchanged() -> None:
