@@ -57,6 +57,13 @@ EXAMPLES: Final = {
         "Der Ausschuss stimmt morgen über den Vorschlag ab.",
         "Das Gesetz wird nie vollkommen sein, aber seine Anwendung sollte gerecht sein.",
     ),
+    "en-fr": (
+        "Where is the train station?",
+        "My grandmother has lived in this house for forty years.",
+        "If it rains tomorrow, we will stay at home.",
+        "The committee will vote on the proposal tomorrow.",
+        "Attention is all you need.",
+    ),
 }
 """Sentences that each bundled model translates. They are ours: the test sets are not in the
 repository."""
@@ -123,7 +130,7 @@ million of WMT 2014 for German, and 36 million for French. Its scores have not b
         "## More",
         """- [Results log](internals/results-log.md): every score in every convention, training
   cost, training curves, commands and hashes.
-- [Bundled models](models.md): data, licence and limits of `en-de` and `de-en`.
+- [Bundled models](models.md): data, licence and limits of `en-de`, `de-en` and `en-fr`.
 - [Reproduce the paper](guides/reproduce.md): the recipes and how to run them.""",
     ]
     return "\n\n".join(parts) + "\n"

@@ -284,8 +284,8 @@ def test_unusable_pivot_is_rejected(
 ) -> None:
     with pytest.raises(ConfigError, match="pivot: no model translates to 'fr', or none from it"):
         ServedModels(served, pivot="fr")
-    assert run("serve", "--pivot", "en", "--port", "0") == 2  # the bundled pairs need no pivot
-    assert "--pivot: no model translates to 'en'" in capsys.readouterr().err
+    assert run("serve", "--pivot", "fr", "--port", "0") == 2  # no bundled model reads French
+    assert "--pivot: no model translates to 'fr'" in capsys.readouterr().err
 
 
 @pytest.fixture

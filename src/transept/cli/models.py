@@ -24,8 +24,8 @@ class Models:
     """The model and the device."""
 
     model: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
-    """The directory of a model, a run, a demo or a recipe, or the name of a bundled model, en-de or
-    de-en. Default: en-de. If given several times, the models form an ensemble."""
+    """The directory of a model, a run, a demo or a recipe, or the name of a bundled model: en-de,
+    de-en or en-fr. Default: en-de. If given several times, the models form an ensemble."""
     device: str = "auto"
     """The device: cpu, cuda, cuda:1, or auto, which is a GPU if available."""
 
