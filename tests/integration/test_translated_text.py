@@ -114,12 +114,15 @@ def test_stopped_translation_resumes_and_gives_the_same_text(
             raise Stopped
 
     with pytest.raises(Stopped):
-        do(TranslateStage(run), Watchers(translating=stop))
+        do(TranslateStage(run), Watchers(translating=lambda name: stop))
     assert run.results("translate") is None
     first = run.translated("tea") / "00000.json"
     assert [path.name for path in run.translated("tea").glob("0*.json")] == [first.name]
     before = first.stat().st_mtime_ns
-    done = do(TranslateStage(run), Watchers())
+    seen: list[tuple[str, int, int | None]] = []
+    watchers = Watchers(translating=lambda name: lambda *counts: seen.append((name, *counts)))
+    done = do(TranslateStage(run), watchers)
+    assert (seen[0], seen[-1]) == (("tea", 2, 5), ("tea", 5, 5))
     assert done is not None
     assert not done.already
     assert first.stat().st_mtime_ns == before
@@ -207,7 +210,7 @@ def test_translator_without_masks_reads_unchanged_text(run: RecipeRun) -> None:
     network = Transformer(ModelConfig(vocab_size=300, n_layers=1, d_model=8, d_ff=8, n_heads=2))
     plain = Transducer([network], vocabulary, vocabulary)
     (tea,), models = run.recipe.texts, (str(find_model("en-de")),)
-    recorded = TextWork(run, tea, plain, models).carry_out(Watchers().translating)
+    recorded = TextWork(run, tea, plain, models).carry_out(Watchers().translating("tea"))
     assert (recorded["read"], recorded["varied"], recorded["variation"]) == (5, False, {})
 
 

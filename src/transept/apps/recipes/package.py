@@ -22,7 +22,6 @@ from transept.data.config import DataConfig
 from transept.errors import CheckpointError, ConfigError
 from transept.evaluation.conventions import chrf, sacre_bleu
 from transept.experiment import Experiment
-from transept.progress import Watch
 from transept.quantization import Precision, pack
 from transept.runtime.storage import digest
 from transept.training.config import CheckpointConfig
@@ -57,7 +56,7 @@ class Package(Stage):
         with tempfile.TemporaryDirectory() as temporary:
             trial = Path(temporary) / self.run.package.name
             write_directory(trial, **parts)
-            results = tuple(scores(self.run, trial, watch.translating))
+            results = tuple(scores(self.run, trial, watch))
         card = card_of(self.run, average, self._precision, results)
         parts["texts"] |= {CARD: config.dump(card), README: card.markdown()}
         write_directory(self.run.package, **parts, replace=True)
@@ -99,13 +98,15 @@ def parts_of(run: RecipeRun, average: Bundle, precision: Precision) -> dict[str,
     }
 
 
-def scores(run: RecipeRun, model: Path, watch: Watch) -> Iterator[Result]:
+def scores(run: RecipeRun, model: Path, watch: Watchers) -> Iterator[Result]:
     """Yield the scores of a model on the test sets."""
     transducer = load(model, engine="native")
     search: dict[str, Any] = asdict(run.recipe.search)
     for test in run.recipe.tests:
         sources, references = lines(run.sources(test)), lines(run.references(test))
-        found = transducer.translate(sources, split=False, watch=watch, **search)
+        found = transducer.translate(
+            sources, split=False, watch=watch.translating(test.name), **search
+        )
         texts = [one.text.replace("\n", " ") for one in found]
         for score in (sacre_bleu().measure(texts, references), chrf(texts, references)):
             yield Result(

@@ -128,7 +128,9 @@ class Decode(Stage):
         begin = time.monotonic()
         search: dict[str, Any] = asdict(run.recipe.search)
         # Each line of a test set is one sentence and gives one line of translation.
-        found = transducer.translate(unique, split=False, watch=watch.translating, **search)
+        found = transducer.translate(
+            unique, split=False, watch=watch.translating("test sets"), **search
+        )
         seconds = time.monotonic() - begin
         texts = [one.text.replace("\n", " ") for one in found]
         translations = dict(zip(unique, texts, strict=True))

@@ -134,7 +134,7 @@ class Prepare(Stage):
             variation=self._variation(name),
             languages=(recipe.source_language, recipe.target_language),
         )
-        return prepare(job, watch=watch.preparing)
+        return prepare(job, watch=watch.preparing(name))
 
     def _variation(self, name: str) -> Variation | None:
         """The changes to a corpus. In the development set, spans are masked as in translation."""

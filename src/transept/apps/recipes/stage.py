@@ -39,10 +39,12 @@ class Watchers:
     """Called when a part of the first stage starts: text, vocabulary, ids."""
     downloading: Callable[[str], Watch] = _silent
     learning: Callable[[int, int], None] | None = None
-    preparing: Watch = no_progress
+    preparing: Callable[[str], Watch] = _silent
+    """Called with the name of a corpus. The progress is in bytes."""
     training: Callable[[Experiment], Sequence[Observer]] = _no_observers
     """Called when training starts. The returned observers are closed at the end."""
-    translating: Watch = no_progress
+    translating: Callable[[str], Watch] = _silent
+    """Called with the name of a text. The progress is in sentences."""
 
 
 class Done(NamedTuple):

@@ -39,6 +39,7 @@ from transept.errors import ConfigError
 from transept.progress import Watch
 from transept.runtime.storage import digest, make_directory, write_json
 from transept.runtime.workers import Workers
+from transept.text.files import read_lines
 from transept.text.variation import Variation
 
 
@@ -76,7 +77,7 @@ class TranslateStage(Stage):
             if models not in loaded:
                 loaded[models] = load(*models, engine=self.run.recipe.translation.engine)
             work = TextWork(self.run, text, loaded[models], models)
-            results[text.name] = work.carry_out(watch.translating)
+            results[text.name] = work.carry_out(watch.translating(text.name))
         return {"texts": results, "seconds": sum(one["seconds"] for one in results.values())}
 
     def summary(self, record: Table) -> str:
@@ -116,9 +117,15 @@ class TextWork:
         self._claim(settings)
         done = chunk_counts(self._directory)
         size = self.run.recipe.translation.chunk
+        n_lines = sum(1 for _ in islice(read_lines(self._inputs[0]), self.text.max_lines))
+
+        def of_all(n_done: int, _: int | None) -> None:
+            watch(n_done, n_lines)
+
+        of_all(min(n_lines, len(done) * size), None)
         lines = islice(read_aligned(self._inputs), len(done) * size, self.text.max_lines)
         with closing(varied_chunks(lines, size, self._variation())) as chunks:
-            done += self._written(self._searched(chunks, len(done), watch))
+            done += self._written(self._searched(chunks, len(done), of_all))
         return {**settings, **_summed(done), **_hashes(self._directory)}
 
     def _written(self, chunks: Iterator[SearchedChunk]) -> Iterator[Table]:

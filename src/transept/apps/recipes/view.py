@@ -7,6 +7,8 @@ import textwrap
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -51,15 +53,13 @@ class RecipeView:
         from transept.apps.recipes.stage import Watchers
 
         return Watchers(
-            downloading=self._downloading,
+            downloading=partial(self._counting, "{:,.1f}", "MB", 1e-6),
             learning=lambda used, seen: self._print_progress(
                 f"vocabulary from {used:,} lines", now=True
             ),
-            preparing=lambda done, total: self._print_progress(f"{done / 1e6:,.0f} MB read"),
+            preparing=partial(self._counting, "{:,.1f}", "MB", 1e-6),
             training=self._training,
-            translating=lambda done, total: self._print_progress(
-                f"{done:,} sentences" if total is None else f"{done:,} of {total:,} sentences"
-            ),
+            translating=partial(self._counting, "{:,.0f}", "sentences", 1),
         )
 
     def waiting(self, stage: str) -> AbstractContextManager[object]:
@@ -122,8 +122,25 @@ class RecipeView:
 
         return [view_for(self._progress, experiment.training.max_steps)]
 
-    def _downloading(self, name: str) -> "Watch":
-        return lambda done, total: self._print_progress(f"{name}: {done / 1e6:,.0f} MB")
+    def _counting(self, form: str, unit: str, scale: float, name: str) -> "Watch":
+        """Print the progress of one file or text, and the remaining time if the total is known."""
+        from transept.cli.training_view import describe_left
+
+        begin = time.monotonic()
+        first: int | None = None
+
+        def watch(done: int, total: int | None) -> None:
+            nonlocal first
+            first = done if first is None else first
+            if total is None:
+                self._print_progress(f"{name}: {form.format(scale * done)} {unit}")
+                return
+            elapsed = time.monotonic() - begin
+            left = elapsed * (total - done) / (done - first) if done > first else inf
+            counts = f"{form.format(scale * done)} of {form.format(scale * total)} {unit}"
+            self._print_progress(f"{name}: {counts}, {describe_left(left)}")
+
+        return watch
 
     def _stage(self, name: str, what: str, seconds: float | None) -> None:
         """Print a line about a stage. `seconds` is None if it was done before."""
