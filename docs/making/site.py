@@ -98,8 +98,11 @@ def write_attention(page: Path) -> None:
 
 
 def write_walkthrough(folder: Path, names: list[str] | None) -> None:
-    """Every chapter as a page and as a notebook. Two run at a time."""
-    scripts = sorted((DOCS / "walkthrough").glob("*.py"))
+    """Every chapter as a page and as a notebook. Two run at a time.
+
+    Later chapters run longer, so they are started first.
+    """
+    scripts = sorted((DOCS / "walkthrough").glob("*.py"), reverse=True)
     chosen = [script for script in scripts if names is None or script.stem in names]
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     # Not forked: torch's threads do not survive a fork.

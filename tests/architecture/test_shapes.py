@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 import torch
+from beartype import beartype
 from beartype.roar import BeartypeCallHintViolation
-from jaxtyping import TypeCheckError
+from tests.shape_checks import checked
 
 from transept import shapes
 from transept.decoding.step import Hypothesis, length_penalty
 from transept.model.attention import reference_attention
+from transept.shapes import Float, Tensor
 
 PACKAGE = Path(__file__).parents[2] / "src" / "transept"
 KINDS = ("Float", "Int", "Bool")
@@ -66,10 +68,21 @@ def test_wrong_shapes_and_wrong_types_are_rejected_in_tests() -> None:
     q, k, v = torch.randn(3, 1, 2, 4, 8)
     mask = torch.ones(1, 4, 4, dtype=torch.bool)
     assert reference_attention(q, k, v, mask).shape == (1, 2, 4, 8)
-    with pytest.raises(TypeCheckError):
+    with pytest.raises(BeartypeCallHintViolation, match=r"dimension H is 1 .* value of 2"):
         reference_attention(q, k, v[:, :1], mask)
     word: Any = "one"
     with pytest.raises(BeartypeCallHintViolation):
         length_penalty(word, 0.6)
     with pytest.raises(BeartypeCallHintViolation):
         Hypothesis(word, 0.0, 0.0, True)
+
+
+def test_result_is_compared_with_the_sizes_of_the_arguments() -> None:
+    @checked(typechecker=beartype)
+    def shortened(x: Float[Tensor, "N D"], by: int) -> Float[Tensor, "N D"]:
+        return x[by:] if by < 3 else shortened(x[:1], by - 3)
+
+    assert shortened(torch.zeros(3, 2), 0).shape == (3, 2)
+    for by in (1, 3):
+        with pytest.raises(BeartypeCallHintViolation, match=r"dimension N is [12] .* value of 3"):
+            shortened(torch.zeros(3, 2), by)

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.docs.starter import CLIENT
+
 ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = os.environ | {
+    "PYTHONPATH": str(ROOT / "src"),
+    "OMP_NUM_THREADS": "1",
+    "COLUMNS": "100",
+}
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = re.compile(r"<!-- ([^\n]*) -->\n$")
 RUNNABLE = ("python", "sh")
@@ -44,14 +51,24 @@ def _blocks(page: Path, text: str) -> Iterator[Block]:
 
 
 class Reader:
-    """Someone at a shell in a directory, with transept installed."""
+    """Someone at a shell in a directory, with transept installed.
 
-    def __init__(self, directory: Path) -> None:
+    Commands of transept are started by `starter.py`, which listens on the socket `starter`. Only
+    servers have processes that are started by the shell, because signals end them.
+    """
+
+    def __init__(self, directory: Path, starter: Path) -> None:
         self.directory = directory
         self.bin = directory / ".bin"
         self.bin.mkdir(parents=True, exist_ok=True)
+        client = self.bin / "client.py"
+        client.write_text(CLIENT)
         self._command("python", f'exec "{sys.executable}" "$@"')
-        self._command("transept", f'exec "{sys.executable}" -m transept "$@"')
+        self._command(
+            "transept",
+            f'test "$1" = serve && exec "{sys.executable}" -m transept "$@"\n'
+            f'exec "{sys.executable}" -IS "{client}" "{starter}" "$@"',
+        )
 
     def _command(self, name: str, line: str) -> None:
         path = self.bin / name
@@ -60,13 +77,9 @@ class Reader:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {
-            **os.environ,
+        return ENVIRONMENT | {
             "PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}",
             "XDG_CACHE_HOME": str(self.bin / "cache"),
-            "PYTHONPATH": str(ROOT / "src"),
-            "OMP_NUM_THREADS": "1",
-            "COLUMNS": "100",
         }
 
     def arguments(self, block: Block, text: str) -> list[str]:

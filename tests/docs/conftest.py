@@ -1,11 +1,14 @@
 """A reader with transept installed, and small untrained models that pages and docstrings name."""
 
+import subprocess
+import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from tests.docs.blocks import Reader
+from tests.docs.blocks import ENVIRONMENT, ROOT, Reader
 
 from transept import ModelConfig, Transformer, config
 from transept.apps.recipes import recipe
@@ -22,9 +25,29 @@ NETWORK = ModelConfig(vocab_size=400, n_layers=2, d_model=16, d_ff=16, n_heads=2
 
 
 @pytest.fixture(scope="session")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+def starter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The socket of a process that starts commands."""
+    path = tmp_path_factory.mktemp("starter") / "socket"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.docs.starter", str(path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, env=ENVIRONMENT,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    yield path
+    process.communicate()
+
+
+@pytest.fixture
+def new_reader(starter: Path, tmp_path: Path) -> Reader:
+    """A reader in an empty directory."""
+    return Reader(tmp_path, starter)
+
+
+@pytest.fixture(scope="session")
+def reader(starter: Path, tmp_path_factory: pytest.TempPathFactory) -> Reader:
     """A reader with an untrained `runs/demo` and an untrained parser, `runs/parsing-small`."""
-    reader = Reader(tmp_path_factory.mktemp("reader"))
+    reader = Reader(tmp_path_factory.mktemp("reader"), starter)
     pairs = built_in()["train"][:400]
     tokenizer = train_tokenizer((text for pair in pairs for text in pair), vocab_size=400)
     runs = reader.directory / "runs"

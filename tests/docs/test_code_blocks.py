@@ -82,27 +82,26 @@ def test_the_guide_on_exporting_runs(reader: Reader) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
-def test_guide_on_opus_mt_runs(tmp_path: Path) -> None:
-    reader = Reader(tmp_path)
+def test_guide_on_opus_mt_runs(new_reader: Reader) -> None:
     # In place of the download: a model in the same format.
-    export_marian(Exportable.load("en-de"), tmp_path / "opus-mt-en-de")
-    printed = reader.follow(GUIDES / "opus-mt.md")
+    export_marian(Exportable.load("en-de"), new_reader.directory / "opus-mt-en-de")
+    printed = new_reader.follow(GUIDES / "opus-mt.md")
     assert "Hugging Face MarianMT" in printed[0]
     assert "Wo ist der Bahnhof?" in printed[1]
     assert "Wo ist der Bahnhof?" in printed[2]
 
 
 @pytest.mark.slow
-def test_guide_on_libretranslate_runs(tmp_path: Path) -> None:
-    exported, imported = Reader(tmp_path).follow(GUIDES / "libretranslate.md")
+def test_guide_on_libretranslate_runs(new_reader: Reader) -> None:
+    exported, imported = new_reader.follow(GUIDES / "libretranslate.md")
     assert "verified with CTranslate2" in exported
     assert "Argos Translate" in imported
     assert "Es regnet" in imported
 
 
 @pytest.mark.slow
-def test_fine_tuning_guide_raises_bleu(tmp_path: Path) -> None:
-    before, after = bleu_scores(Reader(tmp_path).follow(GUIDES / "fine-tune.md"))
+def test_fine_tuning_guide_raises_bleu(new_reader: Reader) -> None:
+    before, after = bleu_scores(new_reader.follow(GUIDES / "fine-tune.md"))
     assert after > max(80, before + 10)
 
 
@@ -112,13 +111,12 @@ def bleu_scores(printed: list[str]) -> list[float]:
 
 
 @pytest.mark.slow
-def test_the_guide_on_varying_runs(tmp_path: Path) -> None:
-    reader = Reader(tmp_path)
+def test_the_guide_on_varying_runs(new_reader: Reader) -> None:
     blocks = [block for block in blocks_of(GUIDES / "vary.md") if block.runs]
     last = max(n for n, block in enumerate(blocks) if block.language == "sh")
-    rows = [reader.run(block) for block in blocks[: last + 1]][-1]
+    rows = [new_reader.run(block) for block in blocks[: last + 1]][-1]
     assert rows.count("sacreBLEU") == rows.count("perplexity per token") == 5
-    printed = reader.run(blocks[-1], "\n".join(block.text for block in blocks[last + 1 :]))
+    printed = new_reader.run(blocks[-1], "\n".join(block.text for block in blocks[last + 1 :]))
     right = re.search(r"(\d+) of 100 are copied", printed)
     assert right is not None
     assert int(right[1]) > 90
@@ -142,8 +140,8 @@ def test_recipe_in_the_guide_on_distilling_is_valid(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_guide_on_parsing_runs(tmp_path: Path) -> None:
-    printed = "".join(Reader(tmp_path).follow(GUIDES / "parse.md"))
+def test_the_guide_on_parsing_runs(new_reader: Reader) -> None:
+    printed = "".join(new_reader.follow(GUIDES / "parse.md"))
     assert "(S" in printed
     assert "F1" in printed
 

@@ -40,16 +40,16 @@ def test_demo_reaches_the_documented_scores(demo: Path) -> None:
     assert exact_match(demo) > 0.8
 
 
-def test_training_guide_reaches_the_bleu_that_it_states(demo: Path, tmp_path: Path) -> None:
-    reader, printed = Reader(tmp_path), []
+def test_training_guide_reaches_the_bleu_that_it_states(demo: Path, new_reader: Reader) -> None:
+    directory, printed = new_reader.directory, []
     for block in (block for block in blocks_of(GUIDE) if block.runs):
         if block.text.startswith("transept train "):
-            lend(demo, tmp_path)
-        printed.append(reader.run(block))
+            lend(demo, directory)
+        printed.append(new_reader.run(block))
     (score,) = bleu_scores(printed)
     (stated,) = re.findall(r"reaches (\d+) BLEU", GUIDE.read_text("utf-8"))
     assert score > int(stated) - 5, "rounding differs between machines, results only slightly"
-    ours, theirs = (newest(run) for run in (tmp_path / RUN, demo / "run"))
+    ours, theirs = (newest(run) for run in (directory / RUN, demo / "run"))
     assert ours.name == theirs.name
     assert (ours / WEIGHTS).read_bytes() == (theirs / WEIGHTS).read_bytes()
 

@@ -1,15 +1,41 @@
 """A small prepared corpus, shared by all tests that train on it, and a model."""
 
+import fcntl
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.integration.kitchen import Kitchen, open_kitchen
 from tests.integration.workshop import Workshop, open_workshop, run
 
+Shared = Callable[[str, Callable[[Path], object]], Path]
+
 
 @pytest.fixture(scope="session")
-def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
-    return open_workshop(tmp_path_factory.mktemp("workshop"))
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Shared:
+    """A function that makes a directory once for all processes of a test run. Do not change it."""
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        directory, complete = base / f"shared-{name}", base / f"shared-{name}.complete"
+        with (base / f"shared-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not complete.exists():
+                directory.mkdir(exist_ok=True)  # one that another process did not complete
+                make(directory)
+                complete.touch()
+        return directory
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def workshop(shared: Shared) -> Workshop:
+    directory = shared("workshop", open_workshop)
+    return Workshop(directory, directory / "small.toml")
 
 
 @pytest.fixture(scope="session")
@@ -21,15 +47,17 @@ def straight(workshop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 @pytest.fixture(scope="session")
-def trained(workshop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(workshop: Workshop, shared: Shared) -> Path:
     """A short training run, with its average. It is long enough that rounding changes no output."""
-    output = tmp_path_factory.mktemp("trained") / "run"
     settings = ["training.max_steps=400", "model.d_model=32", "model.d_ff=64", "model.dropout=0.0",
                 "training.log_every=20", "validation.every_steps=40",
                 "schedule.warmup_steps=40"]  # fmt: skip
-    assert run("train", workshop.config, *settings, "--output", output) == 0
-    assert run("average", output, "--last", "3") == 0
-    return output
+
+    def train(directory: Path) -> None:
+        assert run("train", workshop.config, *settings, "--output", directory / "run") == 0
+        assert run("average", directory / "run", "--last", "3") == 0
+
+    return shared("trained", train) / "run"
 
 
 @pytest.fixture(scope="session")

@@ -164,8 +164,10 @@ def serving(
             assert thread.is_alive()
             time.sleep(0.01)
         port = listening.getsockname()[1]
+        address = f"http://127.0.0.1:{port}"
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as client:
+            # Not encrypted, so it need not read the certificates, which takes 20 ms.
+            with httpx.Client(base_url=address, timeout=PATIENCE, verify=False) as client:
                 yield client
         finally:
             # Also after a failed test: its thread would keep the whole run of pytest from ending.

@@ -4,6 +4,7 @@ import io
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -226,7 +227,8 @@ def test_shortlist_keeps_few_tokens_and_the_same_translation(
         workshop.directory / "train.de",
     ]
     prepare = ["data", "prepare", *texts, "--tokenizer", workshop.tokenizer]
-    prepare += ["--output", workshop.directory / "train-ids", "--shortlist"]
+    shutil.copytree(workshop.directory / "train-ids", tmp_path / "train-ids")
+    prepare += ["--output", tmp_path / "train-ids", "--shortlist"]
     assert run(*prepare, file) == 0
     assert f"shortlist  {file}" in capsys.readouterr().out
     assert run(*prepare, tmp_path / "no" / "where") == 3

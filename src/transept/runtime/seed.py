@@ -18,4 +18,9 @@ def seed_torch(*key: int | str) -> None:
     as an uninterrupted one without saving generator state, and micro-batches may be distributed
     among ranks in any way.
     """
-    torch.manual_seed(derive_seed(*key))
+    seed = derive_seed(*key)
+    # Not torch.manual_seed: for each kind of GPU that is absent, it formats a stack trace. That
+    # takes 0.4 ms, 80 times as long as the seeding itself.
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_available():
+        torch.cuda.manual_seed_all(seed)
