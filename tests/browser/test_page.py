@@ -169,12 +169,17 @@ def test_text_that_is_too_long_is_counted_and_not_sent(open_page: Opener) -> Non
     expect(page.locator("#text")).to_have_attribute("aria-invalid", "true")
 
 
-def test_text_in_another_language_is_named(open_page: Opener) -> None:
+def test_text_in_a_language_that_is_not_translated_is_named(open_page: Opener) -> None:
     page = open_page()
-    page.fill("#text", "Bonjour, je voudrais une tasse de café, s'il vous plaît.")
-    expect(page.locator("#looks-like")).to_have_text(
-        "This looks like French. This server translates English and German."
-    )
+    texts = {
+        "Spanish": "Buenos días, quisiera una taza de café, por favor.",
+        "French": "Bonjour, je voudrais une tasse de café, s'il vous plaît.",  # only a target
+    }
+    for language, text in texts.items():
+        page.fill("#text", text)
+        expect(page.locator("#looks-like")).to_have_text(
+            f"This looks like {language}. This server translates English and German."
+        )
     page.fill("#text", "Good morning, I would like a cup of coffee.")
     expect(page.locator("#looks-like")).to_have_text("")
 
@@ -247,7 +252,7 @@ def test_reference_describes_every_path(open_page: Opener, client: httpx.Client)
     described = client.get("/openapi.json").json()["paths"]
     titles = page.locator("#paths article h3").all_text_contents()
     assert titles == [f"{next(iter(one)).upper()} {path}" for path, one in described.items()]
-    expect(page.locator("#models li")).to_have_count(2)
+    expect(page.locator("#models li")).to_have_count(3)
 
 
 def test_file_is_translated_and_downloaded(open_page: Opener, client: httpx.Client) -> None:

@@ -93,7 +93,9 @@ function choose(known) {
 
 function unknown(guesses) {
   const names = new Intl.ListFormat("en").format(sources().map(({ name }) => name));
-  const other = guesses.find(({ language }) => !named(language));
+  const [other] = guesses
+    .filter(({ language }) => !named(language)?.targets.length)
+    .sort((one, another) => another.confidence - one.confidence);
   const name = other && new Intl.DisplayNames("en", { type: "language" }).of(other.language);
   return `This ${name ? `looks like ${name}` : "looks like another language"}. This server translates ${names}.`;
 }
