@@ -162,7 +162,8 @@ def has_loop(source: str, output: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"[^\W\d_]+", text.casefold())
+    # A sign may become two words: `$5 million`, `5 millions de dollars`.
+    return re.findall(r"[^\W\d_]+|[$€£]", text.casefold())
 
 
 def _longest_run(words: list[str]) -> int:

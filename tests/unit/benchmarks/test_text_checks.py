@@ -151,6 +151,11 @@ def test_repetition_that_the_source_lacks_is_a_loop(checks: Any, source: str, ou
         ("no no no no", "nein nein nein"),
         ("hahahahahaha", "hahahahahahaha"),
         ("It is 3.0.0.0.", "Es ist 3.0.0.0."),
+        (
+            "from $5 million to $6 million, $7 million or $8 million",
+            "de 5 millions de dollars à 6 millions de dollars, à 7 millions de dollars ou "
+            "à 8 millions de dollars",
+        ),
         ("He thinks that it is so.", "Er denkt, dass es so ist, und dass es so bleibt."),
         (
             "dass er geht, dass er bleibt, dass er lacht, dass er weint",
