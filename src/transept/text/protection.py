@@ -51,17 +51,20 @@ _UNKNOWN: Final = {
 """Characters that a model has not seen: invisible ones, which are removed, spaces, and those of
 Windows."""
 _MONTH = r"(?:Jan|Jän|Feb|Mär|Mar|Apr|Ma[iy]|Jun|Jul|Aug|Sep|O[kc]t|Nov|De[zc])"
-# A number with a full stop is an ordinal, not a list marker, if it begins a date.
+# A number with a full stop is an ordinal, not a list marker, if it begins a date. The number of a
+# section, such as 3.2.1, is a marker before a capital letter.
 _MARKER = re.compile(
     r"(?:(?:[-*+•·▪◦‣–—>→⇒➔►▶▸✓✔✗✘■□●○★☆]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})\)|\[[ xX]\]"
-    rf"|\d{{1,3}}\.(?!\s+(?:{_MONTH}|[a-zäöü])))\s+)+"
+    rf"|\d{{1,3}}\.(?!\s+(?:{_MONTH}|[a-zäöü]))|\d{{1,2}}(?:\.\d{{1,2}}){{2,3}}\.?(?=\s+[A-ZÀ-Ü]))"
+    r"\s+)+"
 )
 _EDGE = re.compile(rf"(?:\s*{EMOJI})+\s*\Z|\A\s*(?:{EMOJI}\s*)+")
 # One to eight words at least four times in a row, or up to eight letters at least eight times.
 _WORD = re.compile(r"\w+")
 _LOOP = re.compile(r"(\b\w+(?:\W+\w+){0,7}?)(?:\W+\1\b){3,}|([^\W\d_]{1,8}?)\2{7,}")
 _STUTTER = re.compile(r"\b(\w+\b\.?)(?: \1(?!\w)){2,}")
-_ITEM_TWICE = re.compile(r"\b(\w{3,}),(?: \w+)? \1,")
+# Overlapping, so that three items in a row are found twice.
+_ITEM_TWICE = re.compile(r"\b(\w{3,}),(?=(?: \w+)? \1,)")
 _LAST_WORD = re.compile(r"\w*\.?\Z")
 _MASK = re.compile(f"[{MASKS[0]}-{MASKS[-1]}]")
 
