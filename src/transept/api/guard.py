@@ -17,8 +17,10 @@ from itertools import pairwise
 
 from transept.api.texts import Outputs, Translation, Unit, WithText
 from transept.text.cutting import cut
+from transept.text.french import FRENCH
 from transept.text.protection import Masked
 from transept.text.sentences import Piece, has_letters
+from transept.text.surface import with_small_start
 from transept.text.tokenizer import Tokenizer
 
 Choose = Callable[[Unit, Iterable[WithText]], list[WithText]]
@@ -97,18 +99,22 @@ class Guard:
         if unit.terms:
             return [unit]
         text, spans = unit.masked.text, [span.mask for span in unit.masked.spans]
+        language = unit.masked.languages[1]
         if not spans:
             longest = max(2, min(PART_TOKENS, len(unit.ids) // 2))
-            return [self._part(*piece) for piece in cut(text, self._source, longest)]
+            return [self._part(piece, language) for piece in cut(text, self._source, longest)]
         marks = re.compile("|".join(map(re.escape, sorted(spans, key=len, reverse=True))))
         return [
-            Unit(*piece, []) if piece.text in spans else self._part(*piece)
+            Unit(*piece, []) if piece.text in spans else self._part(piece, language)
             for piece in _between(text, marks)
         ]
 
-    def _part(self, text: str, space: str) -> Unit:
+    def _part(self, piece: Piece, language: str) -> Unit:
+        text, space = piece
         ids = self._source.encode(text) if has_letters(text) else []
-        return Unit(text, space, ids, masked=Masked(text))
+        # German and English may need a capital within a sentence: `Mantel`, `I`.
+        is_small = language == FRENCH and text[:1].islower()
+        return Unit(text, space, ids, masked=Masked(text, forms=(with_small_start,) * is_small))
 
 
 def _between(text: str, marks: re.Pattern[str]) -> list[Piece]:
