@@ -21,7 +21,14 @@ from itertools import cycle
 from typing import Final, NamedTuple
 
 from transept.text.figures import has_figures, loses_figures
-from transept.text.french import FRENCH, spaced, straight
+from transept.text.french import (
+    FRENCH,
+    fitted,
+    spaced,
+    straight,
+    with_amounts,
+    with_guillemets,
+)
 from transept.text.sentences import has_letters
 from transept.text.spans import EMOJI, MASKS, Protected, protected
 from transept.text.spelling import Encode, respelt
@@ -65,6 +72,7 @@ _LOOP = re.compile(r"(\b\w+(?:\W+\w+){0,7}?)(?:\W+\1\b){3,}|([^\W\d_]{1,8}?)\2{7
 _STUTTER = re.compile(r"\b(\w+\b\.?)(?: \1(?!\w)){2,}")
 # Overlapping, so that three items in a row are found twice.
 _ITEM_TWICE = re.compile(r"\b(\w{3,}),(?=(?: \w+)? \1,)")
+_TYPOGRAPHIC = re.compile("[“”„«»]")
 _LAST_WORD = re.compile(r"\w*\.?\Z")
 _MASK = re.compile(f"[{MASKS[0]}-{MASKS[-1]}]")
 
@@ -203,7 +211,7 @@ class Masked:
         A phrase that is repeated without end is written once, and so is a word three times in a
         row.
         """
-        output = follow(self.text, self._without_repetition(output))
+        output = follow(self.text, self._fitted(self._without_repetition(output)))
         return self.before + self._filled(self.formed(output)) + self.after
 
     def formed(self, output: str) -> str:
@@ -223,7 +231,7 @@ class Masked:
         A span may contain spaces, so a word of the model may be several words of the sentence. A
         repeated word is written once.
         """
-        written = self._without_repetition(output)
+        written = self._fitted(self._without_repetition(output))
         if written != output:
             place = _places(output.split(), written.split())
             links = tuple(dict.fromkeys((x, place[y]) for x, y in links))
@@ -234,6 +242,11 @@ class Masked:
         there = _word_ranges(output, self.before, {one.mask: one.target for one in self.spans})
         kept = tuple((i, i) for i in range(len(self.before.split())))
         return kept + tuple((i, j) for x, y in links for i in here[x] for j in there[y])
+
+    def _fitted(self, output: str) -> str:
+        if self.languages[1] != FRENCH or not self.spans:
+            return output
+        return fitted(output, {span.mask: span.target for span in self.spans})
 
     def _without_repetition(self, output: str) -> str:
         if self.is_loop(output):
@@ -285,17 +298,27 @@ def _readable(
         text = "".join(changed)
     if encode and languages[0] == "de" and not has_spans:
         text = respelt(text, encode)
-    if FRENCH in languages and not has_spans:
-        text = straight(text)
-    if languages[1] == FRENCH:
-        forms.append(spaced)
     if not has_spans:
         text = without_guillemets(text, languages[0])
         if (doubled := in_double_quotes(text)) != text:
-            text, forms = doubled, [*forms, in_single_quotes]
+            text = doubled
+            # French has guillemets also where English has single marks.
+            if languages[1] != FRENCH or not _TYPOGRAPHIC.search(text):
+                forms.append(in_single_quotes)
+        if FRENCH in languages:
+            text = straight(text)
     if half := half_form(text, languages):
         forms.append(lambda output: output.translate(half))
+    if languages[1] == FRENCH:
+        forms += _french_forms(text, has_spans=has_spans)
     return text, tuple(forms)
+
+
+def _french_forms(text: str, *, has_spans: bool) -> list[Callable[[str], str]]:
+    """The forms of a French translation. Straight quotation marks stay straight."""
+    quoted = [with_guillemets] if _TYPOGRAPHIC.search(text) else []
+    amounts = [] if has_spans else [with_amounts]
+    return [*quoted, *amounts, spaced]
 
 
 def before_repetition(output: str) -> str:
