@@ -77,6 +77,8 @@ def test_translation_to_french_follows_the_source(source: str, output: str, expe
         ("It’s $12,345.67.", f"It's {FIGURE}.", ["12\u202f345,67 $"]),
         ("We meet at 3:30 pm.", f"We meet at {FIGURE}.", ["15 h 30"]),
         ("We meet at 3 pm.", f"We meet at {FIGURE}.", ["15 h"]),
+        ("It costs $5.", f"It costs {FIGURE}.", ["5 $"]),
+        ("It costs $5 million.", "It costs $5 million.", []),
         ("We open at 9:00.", f"We open at {FIGURE}.", ["9 h"]),
         ("The word “{x}”", f"The word {MASKS[0]}", ["« {x} »"]),
         ("The word ‘{x}’", f"The word {MASKS[0]}", ["« {x} »"]),
