@@ -26,7 +26,7 @@ _SIGN_FIRST = re.compile(
 )
 _AFTER: Final = {sign: f" {sign}" for sign in "$€£"}
 _AFTER_MILLIONS: Final = {"$": " de dollars", "€": " d'euros", "£": " de livres"}
-_QUOTED = re.compile(r'"([^"]*)"|[“„]([^“”„]*)[“”]')
+_QUOTED = re.compile(r'(?<!\w)"([^"]*)"(?!\w)|[“„]([^“”„]*)[“”]')
 _HOURS = re.compile(rf"({_MASK})( ?h)?eures?\b")
 _TIME = re.compile(r"\d h(?: \d\d)?\Z")
 _BEFORE_DAY = re.compile(rf"\b(de|à|sur|en) (?={_MASK})")

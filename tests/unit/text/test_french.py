@@ -152,6 +152,7 @@ def test_spans_without_symbols_keep_their_signs() -> None:
 
 def test_unpaired_quotation_mark_does_not_become_a_guillemet() -> None:
     assert with_guillemets('"oui" et "non') == '«oui» et "non'
+    assert with_guillemets('"Il dit "oui, dit-elle') == '"Il dit "oui, dit-elle'
 
 
 @pytest.mark.parametrize(
