@@ -7,7 +7,8 @@ are removed. So no text is lost silently, and no output repeats itself endlessly
 
 A model may also lose a number, or a part of one. Then the sentence is translated again with
 symbols for all its numbers and dates. If it loses a quotation mark or a bracket, a translation of
-the beam that has all of them is taken, if there is one.
+the beam that has all of them is taken, if there is one. A model of French, which reads a space
+after opening marks, then reads them as they were written.
 """
 
 import re
@@ -53,6 +54,7 @@ class Guard:
         """
         found = dict(enumerate(outputs))
         stages = (
+            (self._joined_marks, Unit.complete),
             (self._figures, Unit.complete),
             (self._unchanged, Unit.usable),
             (self._required, Unit.usable),
@@ -67,6 +69,13 @@ class Guard:
                 each = [next(again) if part.ids else (part.kept,) for part in parts[index]]
                 found[index] = _joined(units[index], parts[index], each)
         return [found[index] for index in range(len(units))]
+
+    def _joined_marks(self, unit: Unit) -> list[Unit]:
+        """The unit with quotation marks and brackets as they were written, if they were changed."""
+        masked = unit.masked.with_marks_joined()
+        if masked is unit.masked:
+            return []
+        return [unit._replace(ids=self._source.encode(masked.text), masked=masked)]
 
     def _figures(self, unit: Unit) -> list[Unit]:
         """The unit with symbols for all its numbers and dates."""

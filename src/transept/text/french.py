@@ -27,6 +27,10 @@ _SIGN_FIRST = re.compile(
 _AFTER: Final = {sign: f" {sign}" for sign in "$€£"}
 _AFTER_MILLIONS: Final = {"$": " de dollars", "€": " d'euros", "£": " de livres"}
 _QUOTED = re.compile(r'(?<!\w)"([^"]*)"(?!\w)|[“„]([^“”„]*)[“”]')
+OPENING: Final = frozenset('([“"')
+_JOINED = re.compile(r"(?<!\w)[(\[\"“](?=\w)")
+_ALONE = re.compile(r"(?<!\S)[(\[\"“](?!\S)")
+_APART = re.compile(r"(?<![^\s(\[«'])([(\[\"“])\s+(?=\S)")
 _HOURS = re.compile(rf"({_MASK})( ?h)?eures?\b")
 _TIME = re.compile(r"\d h(?: \d\d)?\Z")
 _BEFORE_DAY = re.compile(rf"\b(de|à|sur|en) (?={_MASK})")
@@ -42,6 +46,28 @@ def straight(text: str) -> str:
         "L'eau d'ici"
     """
     return _ELISION.sub("'", text)
+
+
+def apart(text: str) -> str:
+    """A text with a space after opening quotation marks and brackets.
+
+    A model knows most words only after a space, and may copy or distort others: `(blue)`.
+
+    Example:
+        >>> apart('My "blue" car (new)')
+        'My " blue" car ( new)'
+    """
+    return text if _ALONE.search(text) else _JOINED.sub(lambda found: f"{found[0]} ", text)
+
+
+def joined(text: str) -> str:
+    """A text without a space after opening quotation marks and brackets.
+
+    Example:
+        >>> joined('Ma " voiture" ( bleue)')
+        'Ma "voiture" (bleue)'
+    """
+    return _APART.sub(r"\1", text)
 
 
 def spaced(text: str) -> str:

@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import cycle
 from typing import Final, NamedTuple
@@ -23,7 +23,10 @@ from typing import Final, NamedTuple
 from transept.text.figures import has_figures, loses_figures
 from transept.text.french import (
     FRENCH,
+    OPENING,
+    apart,
     fitted,
+    joined,
     spaced,
     straight,
     with_amounts,
@@ -166,6 +169,13 @@ class Masked:
         text, forms = _readable(pieces, languages, encode, has_spans=bool(spans) and pool is None)
         return cls(text, before, after, tuple(spans), forms, languages)
 
+    def with_marks_joined(self) -> "Masked":
+        """The sentence as it was written, with opening marks next to their words."""
+        if joined not in self.forms:
+            return self
+        forms = tuple(form for form in self.forms if form is not joined)
+        return replace(self, text=joined(self.text), forms=forms)
+
     @property
     def has_words(self) -> bool:
         """Whether anything is left to translate."""
@@ -229,17 +239,23 @@ class Masked:
         """The alignment of the sentence with its translation, from that of what the model reads.
 
         A span may contain spaces, so a word of the model may be several words of the sentence. A
-        repeated word is written once.
+        repeated word is written once. The forms of French add and remove spaces.
         """
         written = self._fitted(self._without_repetition(output))
         if written != output:
             place = _places(output.split(), written.split())
             links = tuple(dict.fromkeys((x, place[y]) for x, y in links))
-            output = written
-        if not self.spans and not self.before:
+        shown = self.formed(follow(self.text, written))
+        if len(shown.split()) != len(written.split()):
+            numbers = _numbers_in(written, shown)
+            links = tuple(dict.fromkeys((x, j) for x, y in links for j in numbers[y]))
+            written = shown
+        is_apart = joined in self.forms
+        if not self.spans and not self.before and not is_apart:
             return links
-        here = _word_ranges(self.text, self.before, {one.mask: one.source for one in self.spans})
-        there = _word_ranges(output, self.before, {one.mask: one.target for one in self.spans})
+        forms = {one.mask: one.source for one in self.spans}
+        here = _word_ranges(self.text, self.before, forms, is_apart=is_apart)
+        there = _word_ranges(written, self.before, {one.mask: one.target for one in self.spans})
         kept = tuple((i, i) for i in range(len(self.before.split())))
         return kept + tuple((i, j) for x, y in links for i in here[x] for j in there[y])
 
@@ -307,6 +323,9 @@ def _readable(
                 forms.append(in_single_quotes)
         if FRENCH in languages:
             text = straight(text)
+    if languages[1] == FRENCH and not has_spans and (opened := apart(text)) != text:
+        text = opened
+        forms.append(joined)
     if half := half_form(text, languages):
         forms.append(lambda output: output.translate(half))
     if languages[1] == FRENCH:
@@ -348,9 +367,9 @@ def _may_loop(text: str) -> bool:
 def _places(words: Sequence[str], kept: Sequence[str]) -> list[int]:
     """The place of each word among those that are kept. One that is not has that of its copy."""
     places: list[int] = []
-    for tag, start, end, at, _ in SequenceMatcher(None, words, kept, autojunk=False).get_opcodes():
-        if tag == "equal":
-            places += range(at, at + end - start)
+    for _, start, end, at, stop in SequenceMatcher(None, words, kept, autojunk=False).get_opcodes():
+        if end - start == stop - at:
+            places += range(at, stop)
         else:
             # A copy may have a full stop, which is not part of the repetition.
             copies = ("".join(kept[at : at + 1]).startswith(word) for word in words[start:end])
@@ -358,10 +377,33 @@ def _places(words: Sequence[str], kept: Sequence[str]) -> list[int]:
     return places
 
 
-def _word_ranges(text: str, before: str, forms: Mapping[str, str]) -> list[range]:
-    """The words of a sentence that each word of the model is."""
+def _numbers_in(written: str, shown: str) -> list[list[int]]:
+    """The numbers of the words of a text that each word of its other form has become."""
+    # Capitals are compared as small letters, of which each has as many.
+    before, after = (
+        [(number, letter.lower()) for number, word in enumerate(text.split()) for letter in word]
+        for text in (written, shown)
+    )
+    sides = [letter for _, letter in before], [letter for _, letter in after]
+    found: list[list[int]] = [[] for _ in written.split()]
+    for x, y, size in SequenceMatcher(None, *sides, autojunk=False).get_matching_blocks():
+        for at in range(size):
+            found[before[x + at][0]].append(after[y + at][0])
+    return [sorted(set(each)) for each in found]
+
+
+def _word_ranges(
+    text: str, before: str, forms: Mapping[str, str], *, is_apart: bool = False
+) -> list[range]:
+    """The words of a sentence that each word of the model is.
+
+    With `is_apart`, an opening quotation mark or bracket is a part of the next word.
+    """
     ranges, at = [], len(before.split())
     for word in text.split():
+        if is_apart and word in OPENING:
+            ranges.append(range(at, at + 1))
+            continue
         more = (word.count(mask) * (len(form.split()) - 1) for mask, form in forms.items())
         n_words = 1 + sum(more) if _MASK.search(word) else 1
         ranges.append(range(at, at + n_words))

@@ -78,6 +78,17 @@ def test_translation_has_the_numbers_of_the_sentence(name: str) -> None:
     assert all(number in model.translate(source).text for number in lost)
 
 
+def test_marks_are_read_as_written_before_any_other_attempt(model: transept.Transducer) -> None:
+    guard = Guard(model.source_tokenizer, model.target_tokenizer)
+    masked = Masked.of("My “new” car (blue) is here.", languages=("en", "fr"))
+    unit = Unit("My “new” car (blue) is here.", "", model.source_tokenizer.encode(masked.text))
+    attempt = Attempts()
+    guard.complete([unit._replace(masked=masked)], [()], attempt)
+    assert masked.text == "My “ new” car ( blue) is here."
+    assert attempt.units[0].masked.text == "My “new” car (blue) is here."
+    assert attempt.units[0].ids == model.source_tokenizer.encode("My “new” car (blue) is here.")
+
+
 def test_lost_spans_are_required_if_the_whole_beam_lacks_them(model: transept.Transducer) -> None:
     guard, unit = Guard(model.source_tokenizer, model.target_tokenizer), unit_of(TEXT, model)
     attempt = Attempts()

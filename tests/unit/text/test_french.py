@@ -197,3 +197,38 @@ def test_misspelt_french_lacks_accents() -> None:
     pair = "Les élèves étaient très fatigués.", "The pupils were very tired."
     found = {Variation(misspelt=0.999999, seed=seed)(pair, FROM_FRENCH)[0] for seed in range(30)}
     assert any(text.isascii() for text in found)
+
+
+def test_words_after_opening_marks_are_read_after_a_space() -> None:
+    masked = Masked.of('My “new” car (blue), the person(s), "{x}"', languages=TO_FRENCH)
+    assert masked.text == f"My “ new” car ( blue), the person(s), {MASKS[0]}"
+    written = f'Ma voiture " neuve" ( bleue), la personne, {MASKS[0]}'
+    assert masked.restored(written) == 'Ma voiture « neuve » (bleue), la personne, "{x}"'
+    assert masked.with_marks_joined().text == masked.text.replace("( ", "(").replace("“ ", "“")
+
+
+@pytest.mark.parametrize("text", ["He said ( loudly ) “no”", "It rains."])
+def test_marks_that_stand_alone_are_left(text: str) -> None:
+    masked = Masked.of(text, languages=TO_FRENCH)
+    assert masked.text == text
+    assert masked.with_marks_joined() is masked
+
+
+def test_alignment_counts_the_words_of_the_sentence_and_its_french_form() -> None:
+    source = "- The “word” (new) costs $3 million"
+    masked = Masked.of(source, languages=TO_FRENCH)
+    output = 'Le " mot" ( nouveau) coûte $3 millions'
+    shown = masked.restored(output)
+    assert shown == "- Le « mot » (nouveau) coûte 3 millions de dollars"
+    assert len(masked.text.split()) == len(output.split()) == 8
+    here, there = source.split(), shown.split()
+    links = masked.realigned(((0, 0), (2, 2), (4, 4), (5, 5), (6, 6), (7, 7)), output)
+    assert [(here[i], there[j]) for i, j in links] == [
+        ("-", "-"),
+        ("The", "Le"),
+        ("“word”", "mot"),
+        ("(new)", "(nouveau)"),
+        ("costs", "coûte"),
+        ("$3", "3"),
+        ("million", "millions"),
+    ]
