@@ -38,11 +38,13 @@ def _is_symbol(character: str) -> bool:
 
 
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-_SPACED = re.compile(r"(?<![\d.,])\d{1,3}(?:[ '’\u00a0\u202f]\d{3})+(?!\d)")
+_SPACED = re.compile(r"(?<![\d.,])\d{1,3}(?:[ '’\u00a0\u202f]\d{3})+(?!\d)(?:[.,]\d+)?")
 _FORMATS = {
     "en": re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"),
     "de": re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+(?:,\d+)?"),
+    "fr": re.compile(r"\d+(?:,\d+)?"),
 }
+"""Numbers of a language. The spaces of French ones are removed before they are compared."""
 _WORDS = {
     "en": (
         "one first once january", "two second twice both february", "three third march",
@@ -57,6 +59,13 @@ _WORDS = {
         r"sieben siebenmal siebte\w? juli", r"acht achtmal achte\w? august",
         r"neun neunmal neunte\w? september", r"zehn zehnmal zehnte\w? oktober",
         r"elf elfmal elfte\w? november", r"zwölf zwölfmal zwölfte\w? dutzend dezember",
+    ),
+    "fr": (
+        "une? premi[eè]re?s? janvier", "deux deuxièmes? seconde?s? février",
+        "trois troisièmes? mars", "quatre quatrièmes? avril", "cinq cinquièmes? mai",
+        "six sixièmes? juin", "sept septièmes? juillet", "huit huitièmes? août",
+        "neuf neuvièmes? septembre", "dix dixièmes? dizaine octobre", "onze onzièmes? novembre",
+        "douze douzièmes? douzaine décembre",
     ),
 }  # fmt: skip
 """Words for 1 to 12, with the months, which a date may have as numbers."""
@@ -83,16 +92,20 @@ def lost_numbers(source: str, output: str, direction: str) -> list[Decimal]:
 def numbers(source: str, direction: str) -> list[Decimal]:
     """The numbers of a source in digits."""
     language = direction[:2]
+    if language == "fr":
+        source = _SPACED.sub(lambda found: _without_spaces(found[0]), source)
     return [value for token in _NUMBER.findall(source) for value in _read(token, language)]
 
 
 def _readings(text: str) -> Iterator[set[Decimal]]:
     """The values that each number of a text may have."""
-    for token in _NUMBER.findall(text):
+    for token in (*_NUMBER.findall(text), *map(_without_spaces, _SPACED.findall(text))):
         whole = {n for language in _FORMATS for n in _read(token, language)}
         yield whole | {Decimal(part) for part in re.split("[.,:]", token)}
-    for token in _SPACED.findall(text):
-        yield {Decimal(re.sub(r"\D", "", token))}
+
+
+def _without_spaces(number: str) -> str:
+    return re.sub(r"[^\d.,]", "", number)
 
 
 def _read(token: str, language: str) -> list[Decimal]:
@@ -149,7 +162,8 @@ def has_loop(source: str, output: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"[^\W\d_]+", text.casefold())
+    # A sign may become two words: `$5 million`, `5 millions de dollars`.
+    return re.findall(r"[^\W\d_]+|[$€£]", text.casefold())
 
 
 def _longest_run(words: list[str]) -> int:

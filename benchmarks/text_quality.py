@@ -2,9 +2,9 @@
 
     python benchmarks/text_quality.py PREFIX… [--model en-de=DIR] [--output FILE] [--json FILE]
 
-PREFIX.en and PREFIX.de have one sentence per line. Both directions are translated and measured, and
-the other file is measured in the same way as the reference. `--output` measures a file of
-translations instead; with it, give one PREFIX and one `--direction`.
+PREFIX.en, and PREFIX.de or PREFIX.fr, have one sentence per line. All directions of the bundled
+models are translated and measured, and the other file is measured in the same way as the reference.
+`--output` measures a file of translations instead; with it, give one PREFIX and one `--direction`.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ import transept
 from transept.api.config import EngineName
 
 Translate = Callable[[Sequence[str]], list[str]]
-DIRECTIONS = ("en-de", "de-en")
+DIRECTIONS = ("en-de", "de-en", "en-fr")
 STOPS = {".", "!", "?", "…", ":"}
 SHORTEST, LONGEST = 0.5, 2.0
 """Characters of a translation per character of its source, for lines that are not outliers."""
@@ -121,6 +121,15 @@ def read(file: Path) -> list[str]:
     return file.read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
+def directions_of(prefix: Path) -> list[str]:
+    """The directions whose source and reference exist."""
+    return [
+        direction
+        for direction in DIRECTIONS
+        if all(Path(f"{prefix}.{name}").exists() for name in direction.split("-"))
+    ]
+
+
 def compared(prefix: Path, direction: str, translate: Translate) -> list[Row]:
     """The rows of the translations, of the reference, and for quotation marks of the source."""
     source, reference = (read(Path(f"{prefix}.{name}")) for name in direction.split("-"))
@@ -140,19 +149,18 @@ def by_model(name: str, engine: EngineName, source: Sequence[str]) -> list[str]:
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("prefix", type=Path, nargs="+", help="files without .en and .de")
+    parser.add_argument("prefix", type=Path, nargs="+", help="files without .en, .de and .fr")
     parser.add_argument("--model", action="append", default=[], help="DIRECTION=MODEL")
     parser.add_argument("--engine", default="auto")
-    parser.add_argument("--direction", choices=DIRECTIONS, help="Default: both")
+    parser.add_argument("--direction", choices=DIRECTIONS, help="Default: all that have files")
     parser.add_argument("--output", type=Path, help="translations to measure, one per line")
     arguments = parser.parse_args()
-    directions = [arguments.direction] if arguments.direction else DIRECTIONS
-    if arguments.output and (len(directions) > 1 or len(arguments.prefix) > 1):
+    if arguments.output and (not arguments.direction or len(arguments.prefix) > 1):
         parser.error("--output requires one PREFIX and --direction")
     models = dict(name.split("=", 1) for name in arguments.model)
     rows = []
     for prefix in arguments.prefix:
-        for direction in directions:
+        for direction in [arguments.direction] if arguments.direction else directions_of(prefix):
             translate: Translate = (
                 (lambda _: read(arguments.output))
                 if arguments.output

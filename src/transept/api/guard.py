@@ -7,7 +7,8 @@ are removed. So no text is lost silently, and no output repeats itself endlessly
 
 A model may also lose a number, or a part of one. Then the sentence is translated again with
 symbols for all its numbers and dates. If it loses a quotation mark or a bracket, a translation of
-the beam that has all of them is taken, if there is one.
+the beam that has all of them is taken, if there is one. A model of French, which reads a space
+after opening marks, then reads them as they were written.
 """
 
 import re
@@ -17,8 +18,10 @@ from itertools import pairwise
 
 from transept.api.texts import Outputs, Translation, Unit, WithText
 from transept.text.cutting import cut
+from transept.text.french import FRENCH
 from transept.text.protection import Masked
 from transept.text.sentences import Piece, has_letters
+from transept.text.surface import with_small_start
 from transept.text.tokenizer import Tokenizer
 
 Choose = Callable[[Unit, Iterable[WithText]], list[WithText]]
@@ -51,6 +54,7 @@ class Guard:
         """
         found = dict(enumerate(outputs))
         stages = (
+            (self._joined_marks, Unit.complete),
             (self._figures, Unit.complete),
             (self._unchanged, Unit.usable),
             (self._required, Unit.usable),
@@ -65,6 +69,13 @@ class Guard:
                 each = [next(again) if part.ids else (part.kept,) for part in parts[index]]
                 found[index] = _joined(units[index], parts[index], each)
         return [found[index] for index in range(len(units))]
+
+    def _joined_marks(self, unit: Unit) -> list[Unit]:
+        """The unit with quotation marks and brackets as they were written, if they were changed."""
+        masked = unit.masked.with_marks_joined()
+        if masked is unit.masked:
+            return []
+        return [unit._replace(ids=self._source.encode(masked.text), masked=masked)]
 
     def _figures(self, unit: Unit) -> list[Unit]:
         """The unit with symbols for all its numbers and dates."""
@@ -97,18 +108,22 @@ class Guard:
         if unit.terms:
             return [unit]
         text, spans = unit.masked.text, [span.mask for span in unit.masked.spans]
+        language = unit.masked.languages[1]
         if not spans:
             longest = max(2, min(PART_TOKENS, len(unit.ids) // 2))
-            return [self._part(*piece) for piece in cut(text, self._source, longest)]
+            return [self._part(piece, language) for piece in cut(text, self._source, longest)]
         marks = re.compile("|".join(map(re.escape, sorted(spans, key=len, reverse=True))))
         return [
-            Unit(*piece, []) if piece.text in spans else self._part(*piece)
+            Unit(*piece, []) if piece.text in spans else self._part(piece, language)
             for piece in _between(text, marks)
         ]
 
-    def _part(self, text: str, space: str) -> Unit:
+    def _part(self, piece: Piece, language: str) -> Unit:
+        text, space = piece
         ids = self._source.encode(text) if has_letters(text) else []
-        return Unit(text, space, ids, masked=Masked(text))
+        # German and English may need a capital within a sentence: `Mantel`, `I`.
+        is_small = language == FRENCH and text[:1].islower()
+        return Unit(text, space, ids, masked=Masked(text, forms=(with_small_start,) * is_small))
 
 
 def _between(text: str, marks: re.Pattern[str]) -> list[Piece]:

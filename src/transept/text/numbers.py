@@ -81,6 +81,8 @@ def clock_time(text: str, source: str, target: str) -> str:
         ('15:30 Uhr', '15:30')
         >>> clock_time("3 pm", "en", "fr"), clock_time("15 h 30", "fr", "en")
         ('15 h', '15:30')
+        >>> clock_time("9:00", "en", "fr"), clock_time("9:00", "en", "de")
+        ('9 h', '9:00 Uhr')
         >>> clock_time("25:13", "en", "de")
         '25:13'
     """
@@ -96,7 +98,7 @@ def clock_time(text: str, source: str, target: str) -> str:
     if found["half"]:
         hour = hour % 12 + (12 if found["half"] == "p" else 0)
     if target == "fr":
-        whole = f"{hour} h" if minute is None else f"{hour} h {minute}"
+        whole = f"{hour} h {minute}" if minute and int(minute) else f"{hour} h"
         return f"{hour}:{minute}{rest}" if rest else whole
     return f"{hour} Uhr" if minute is None else f"{hour}:{minute}{rest} Uhr"
 

@@ -15,13 +15,23 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import cycle
 from typing import Final, NamedTuple
 
 from transept.text.figures import has_figures, loses_figures
-from transept.text.french import FRENCH, spaced, straight
+from transept.text.french import (
+    FRENCH,
+    OPENING,
+    apart,
+    fitted,
+    joined,
+    spaced,
+    straight,
+    with_amounts,
+    with_guillemets,
+)
 from transept.text.sentences import has_letters
 from transept.text.spans import EMOJI, MASKS, Protected, protected
 from transept.text.spelling import Encode, respelt
@@ -51,17 +61,21 @@ _UNKNOWN: Final = {
 """Characters that a model has not seen: invisible ones, which are removed, spaces, and those of
 Windows."""
 _MONTH = r"(?:Jan|Jän|Feb|Mär|Mar|Apr|Ma[iy]|Jun|Jul|Aug|Sep|O[kc]t|Nov|De[zc])"
-# A number with a full stop is an ordinal, not a list marker, if it begins a date.
+# A number with a full stop is an ordinal, not a list marker, if it begins a date. The number of a
+# section, such as 3.2.1, is a marker before a capital letter.
 _MARKER = re.compile(
     r"(?:(?:[-*+•·▪◦‣–—>→⇒➔►▶▸✓✔✗✘■□●○★☆]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})\)|\[[ xX]\]"
-    rf"|\d{{1,3}}\.(?!\s+(?:{_MONTH}|[a-zäöü])))\s+)+"
+    rf"|\d{{1,3}}\.(?!\s+(?:{_MONTH}|[a-zäöü]))|\d{{1,2}}(?:\.\d{{1,2}}){{2,3}}\.?(?=\s+[A-ZÀ-Ü]))"
+    r"\s+)+"
 )
 _EDGE = re.compile(rf"(?:\s*{EMOJI})+\s*\Z|\A\s*(?:{EMOJI}\s*)+")
 # One to eight words at least four times in a row, or up to eight letters at least eight times.
 _WORD = re.compile(r"\w+")
 _LOOP = re.compile(r"(\b\w+(?:\W+\w+){0,7}?)(?:\W+\1\b){3,}|([^\W\d_]{1,8}?)\2{7,}")
 _STUTTER = re.compile(r"\b(\w+\b\.?)(?: \1(?!\w)){2,}")
-_ITEM_TWICE = re.compile(r"\b(\w{3,}),(?: \w+)? \1,")
+# Overlapping, so that three items in a row are found twice.
+_ITEM_TWICE = re.compile(r"\b(\w{3,}),(?=(?: \w+)? \1,)")
+_TYPOGRAPHIC = re.compile("[“”„«»]")
 _LAST_WORD = re.compile(r"\w*\.?\Z")
 _MASK = re.compile(f"[{MASKS[0]}-{MASKS[-1]}]")
 
@@ -155,6 +169,13 @@ class Masked:
         text, forms = _readable(pieces, languages, encode, has_spans=bool(spans) and pool is None)
         return cls(text, before, after, tuple(spans), forms, languages)
 
+    def with_marks_joined(self) -> "Masked":
+        """The sentence as it was written, with opening marks next to their words."""
+        if joined not in self.forms:
+            return self
+        forms = tuple(form for form in self.forms if form is not joined)
+        return replace(self, text=joined(self.text), forms=forms)
+
     @property
     def has_words(self) -> bool:
         """Whether anything is left to translate."""
@@ -200,7 +221,7 @@ class Masked:
         A phrase that is repeated without end is written once, and so is a word three times in a
         row.
         """
-        output = follow(self.text, self._without_repetition(output))
+        output = follow(self.text, self._fitted(self._without_repetition(output)))
         return self.before + self._filled(self.formed(output)) + self.after
 
     def formed(self, output: str) -> str:
@@ -218,19 +239,30 @@ class Masked:
         """The alignment of the sentence with its translation, from that of what the model reads.
 
         A span may contain spaces, so a word of the model may be several words of the sentence. A
-        repeated word is written once.
+        repeated word is written once. The forms of French add and remove spaces.
         """
-        written = self._without_repetition(output)
+        written = self._fitted(self._without_repetition(output))
         if written != output:
             place = _places(output.split(), written.split())
             links = tuple(dict.fromkeys((x, place[y]) for x, y in links))
-            output = written
-        if not self.spans and not self.before:
+        shown = self.formed(follow(self.text, written))
+        if len(shown.split()) != len(written.split()):
+            numbers = _numbers_in(written, shown)
+            links = tuple(dict.fromkeys((x, j) for x, y in links for j in numbers[y]))
+            written = shown
+        is_apart = joined in self.forms
+        if not self.spans and not self.before and not is_apart:
             return links
-        here = _word_ranges(self.text, self.before, {one.mask: one.source for one in self.spans})
-        there = _word_ranges(output, self.before, {one.mask: one.target for one in self.spans})
+        forms = {one.mask: one.source for one in self.spans}
+        here = _word_ranges(self.text, self.before, forms, is_apart=is_apart)
+        there = _word_ranges(written, self.before, {one.mask: one.target for one in self.spans})
         kept = tuple((i, i) for i in range(len(self.before.split())))
         return kept + tuple((i, j) for x, y in links for i in here[x] for j in there[y])
+
+    def _fitted(self, output: str) -> str:
+        if self.languages[1] != FRENCH or not self.spans:
+            return output
+        return fitted(output, {span.mask: span.target for span in self.spans})
 
     def _without_repetition(self, output: str) -> str:
         if self.is_loop(output):
@@ -282,17 +314,30 @@ def _readable(
         text = "".join(changed)
     if encode and languages[0] == "de" and not has_spans:
         text = respelt(text, encode)
-    if FRENCH in languages and not has_spans:
-        text = straight(text)
-    if languages[1] == FRENCH:
-        forms.append(spaced)
     if not has_spans:
         text = without_guillemets(text, languages[0])
         if (doubled := in_double_quotes(text)) != text:
-            text, forms = doubled, [*forms, in_single_quotes]
+            text = doubled
+            # French has guillemets also where English has single marks.
+            if languages[1] != FRENCH or not _TYPOGRAPHIC.search(text):
+                forms.append(in_single_quotes)
+        if FRENCH in languages:
+            text = straight(text)
+    if languages[1] == FRENCH and not has_spans and (opened := apart(text)) != text:
+        text = opened
+        forms.append(joined)
     if half := half_form(text, languages):
         forms.append(lambda output: output.translate(half))
+    if languages[1] == FRENCH:
+        forms += _french_forms(text, has_spans=has_spans)
     return text, tuple(forms)
+
+
+def _french_forms(text: str, *, has_spans: bool) -> list[Callable[[str], str]]:
+    """The forms of a French translation. Straight quotation marks stay straight."""
+    quoted = [with_guillemets] if _TYPOGRAPHIC.search(text) else []
+    amounts = [] if has_spans else [with_amounts]
+    return [*quoted, *amounts, spaced]
 
 
 def before_repetition(output: str) -> str:
@@ -322,9 +367,9 @@ def _may_loop(text: str) -> bool:
 def _places(words: Sequence[str], kept: Sequence[str]) -> list[int]:
     """The place of each word among those that are kept. One that is not has that of its copy."""
     places: list[int] = []
-    for tag, start, end, at, _ in SequenceMatcher(None, words, kept, autojunk=False).get_opcodes():
-        if tag == "equal":
-            places += range(at, at + end - start)
+    for _, start, end, at, stop in SequenceMatcher(None, words, kept, autojunk=False).get_opcodes():
+        if end - start == stop - at:
+            places += range(at, stop)
         else:
             # A copy may have a full stop, which is not part of the repetition.
             copies = ("".join(kept[at : at + 1]).startswith(word) for word in words[start:end])
@@ -332,10 +377,33 @@ def _places(words: Sequence[str], kept: Sequence[str]) -> list[int]:
     return places
 
 
-def _word_ranges(text: str, before: str, forms: Mapping[str, str]) -> list[range]:
-    """The words of a sentence that each word of the model is."""
+def _numbers_in(written: str, shown: str) -> list[list[int]]:
+    """The numbers of the words of a text that each word of its other form has become."""
+    # Capitals are compared as small letters, of which each has as many.
+    before, after = (
+        [(number, letter.lower()) for number, word in enumerate(text.split()) for letter in word]
+        for text in (written, shown)
+    )
+    sides = [letter for _, letter in before], [letter for _, letter in after]
+    found: list[list[int]] = [[] for _ in written.split()]
+    for x, y, size in SequenceMatcher(None, *sides, autojunk=False).get_matching_blocks():
+        for at in range(size):
+            found[before[x + at][0]].append(after[y + at][0])
+    return [sorted(set(each)) for each in found]
+
+
+def _word_ranges(
+    text: str, before: str, forms: Mapping[str, str], *, is_apart: bool = False
+) -> list[range]:
+    """The words of a sentence that each word of the model is.
+
+    With `is_apart`, an opening quotation mark or bracket is a part of the next word.
+    """
     ranges, at = [], len(before.split())
     for word in text.split():
+        if is_apart and word in OPENING:
+            ranges.append(range(at, at + 1))
+            continue
         more = (word.count(mask) * (len(form.split()) - 1) for mask, form in forms.items())
         n_words = 1 + sum(more) if _MASK.search(word) else 1
         ranges.append(range(at, at + n_words))

@@ -34,6 +34,7 @@ _REST = r"[^\s<>\"“”„«»`]"
 _FIGURE = r"(?:\d{1,3}(?:[.,'’\u202f]\d{3})+(?:[.,]\d+)?|\d+[.,]\d+|\d{5,})"
 _FRENCH_FIGURE = _FIGURE.replace(r"\u202f]", r"\u202f\x20]", 1)
 _FIGURE_END = r"(?!\w|[.,]\d)"
+_NOT_LARGE = r"(?!\s?(?:[mb]illion|M[ir]|[mb]n\b|k\b))"
 # The full stop of `6 p.m.` is not part of the time at the end of a sentence.
 _HALF = r"\s?(?:[ap]m\b|[ap]\.m\b(?:\.(?!\s*\Z))?)"
 _MONTH = f"(?:{ANY_MONTH})"
@@ -87,28 +88,32 @@ _KINDS: Final = {
         | \d{{1,2}}{_HALF} | \d{{1,2}}:\d\d(?::\d\d)?(?![\w:])
         | \d{{1,2}}\s?h\s?\d\d(?!\w))""",
     "phone": r"(?<![\w+])(?:\+\d|\(\+?\d|00\d|0\d)(?:\(\d+\)|[\d\s)/-]){5,}\d(?!\w)",
-    "amount": rf"""(?<!\w)[$€£¥]\s?{_FIGURE}{_FIGURE_END}(?!\s?(?:[mb]illion|M[ir]|[mb]n\b|k\b))
+    "amount": rf"""(?<!\w)[$€£¥]\s?{_FIGURE}{_FIGURE_END}{_NOT_LARGE}
         | (?<![\w.,]){_FIGURE}\s?[$€£¥](?!\w)""",
     "identifier": r"""(?<![\w-])(?=[\w-]*\d[\w-]*\d)(?=[\d-]*[A-Za-z_])(?:[A-Z\d]+(?:[-_][A-Z\d]+)+
         | (?=[a-f\d]*[a-f])[a-f\d]{7,40} | [A-Za-z]+\d{3,}\w* | \d+[A-Z]+\d\w*)(?!\w)""",
     "script": rf"{_OTHER_SCRIPT}(?:[ \u3000]{_OTHER_SCRIPT})*",
     "number": rf"(?<![\w.,])[-+±]?{_FIGURE}(?:[-/]\d+)*{_FIGURE_END}",
 }
+_TO_FRENCH: Final = {"small amount": rf"(?<!\w)[$€£¥]\s?\d+{_FIGURE_END}{_NOT_LARGE}"}
+"""Amounts that a model writes well in German, but not in French: the sign changes its place."""
 _LOOSE: Final = {
     "day": rf"""(?<![\w.,/–-])(?:{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?{_YEAR}(?![\w/–-])
         | (?:the\s)?\d{{1,2}}(?:\.|st|nd|rd|th|er)?(?:\sof)?\s{_MONTH}{_YEAR}(?!\w))""",
     "small number": r"(?<![\w.,])\d+(?![\d.,]*\d|\w{3})",
 }
 """Figures that a model mostly translates well, and better than it copies a symbol for them."""
-_NAMES = (*_KINDS, *_LOOSE)
+_NAMES = (*_KINDS, *_TO_FRENCH, *_LOOSE)
 
 
 @cache
-def _pattern(*, french: bool, all_figures: bool) -> re.Pattern[str]:
+def _pattern(*, from_french: bool, to_french: bool, all_figures: bool) -> re.Pattern[str]:
     """The pattern of spans. Only French separates thousands by spaces."""
-    kinds = (*_KINDS.values(), *_LOOSE.values()) if all_figures else _KINDS.values()
-    pattern = "|".join(f"(?P<k{index}>{kind})" for index, kind in enumerate(kinds))
-    return re.compile(pattern.replace(_FIGURE, _FRENCH_FIGURE) if french else pattern, re.VERBOSE)
+    kinds = _KINDS | (_TO_FRENCH if to_french else {}) | (_LOOSE if all_figures else {})
+    pattern = "|".join(f"(?P<k{_NAMES.index(name)}>{kind})" for name, kind in kinds.items())
+    if from_french:
+        pattern = pattern.replace(_FIGURE, _FRENCH_FIGURE)
+    return re.compile(pattern, re.VERBOSE)
 
 
 # Matches somewhere in every text with a span, and is ten times as fast as the pattern.
@@ -124,6 +129,7 @@ _ONE_CHARACTER = frozenset({"mask", "emoji", "script", "small number"})
 _CONVERT: Final[dict[str, Callable[[str, str, str], str]]] = {
     "number": number,
     "amount": amount,
+    "small amount": amount,
     "time": clock_time,
     "day": day_of_month,
 }
@@ -166,7 +172,9 @@ def protected(
     if not _HINT.search(text):
         return
     latin = source in LATIN and target in LATIN
-    pattern = _pattern(french=source == FRENCH, all_figures=all_figures)
+    pattern = _pattern(
+        from_french=source == FRENCH, to_french=target == FRENCH, all_figures=all_figures
+    )
     for found in pattern.finditer(text):
         kind = _kind(found)
         end = found.start() + len(_trimmed(found[0]) if kind in _TRIMMED else found[0])

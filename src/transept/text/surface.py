@@ -41,7 +41,14 @@ _TO_SINGLE: Final = str.maketrans('„“”«»"', "‚‘’‹›'")
 _GUILLEMETS = re.compile(r"«([^«»]*)»|»([^«»]*)«")
 _KNOWN_QUOTES: Final = {"de": "„{}“", "en": "“{}”"}
 """The marks of languages whose corpora hardly have any others."""
+_QUOTES_AROUND: Final = {
+    "de": ("„{}“", "‚{}‘"),
+    "en": ("“{}”", "‘{}’"),
+    "fr": ("« {} »", "« {} »"),
+}
+"""How a language writes double and single quotation marks."""
 _HALVES: Final = {
+    ("en", "fr"): str.maketrans("“”", "«»"),
     ("de", "en"): str.maketrans("„“»«", "“”“”"),
     ("en", "de"): str.maketrans("“”", "„“"),
 }
@@ -72,6 +79,11 @@ def with_first_case(source: str, output: str) -> str:
     if first.isupper() and output[:1].islower() and source[0].isalpha():
         return output[0].upper() + output[1:]
     return output
+
+
+def with_small_start(output: str) -> str:
+    """The output without a capital at its start, except that of an acronym."""
+    return output if output[1:2].isupper() else output[:1].lower() + output[1:]
 
 
 def stable_start(output: str) -> str:
@@ -182,7 +194,10 @@ def without_guillemets(text: str, language: str) -> str:
         'Das „Genie“ kommt.'
     """
     if form := _KNOWN_QUOTES.get(language):
-        return _GUILLEMETS.sub(lambda found: form.format(found[1] or found[2] or ""), text)
+        # French has spaces within guillemets.
+        return _GUILLEMETS.sub(
+            lambda found: form.format((found[1] or found[2] or "").strip()), text
+        )
     return text
 
 
@@ -212,10 +227,10 @@ def quotes_around(text: str, start: int, end: int, language: str) -> tuple[str, 
     outside = text[start - 2 : start - 1] + text[end + 1 : end + 2]
     if not is_double and (pair not in _SINGLE_STYLES or any(map(str.isalnum, outside))):
         return None
-    form = _KNOWN_QUOTES.get(language)
-    if form is None or pair[0] in "\"'":
+    forms = _QUOTES_AROUND.get(language)
+    if forms is None or pair[0] in "\"'":
         return pair
-    opening, closing = (form if is_double else in_single_quotes(form)).split("{}")
+    opening, closing = forms[not is_double].split("{}")
     return opening, closing
 
 

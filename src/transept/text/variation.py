@@ -115,7 +115,9 @@ def _shared(pair: Pair, languages: Pair) -> list[_Shared]:
     found = []
     for span in protected(source, *languages):
         here = source[span.start : span.end]
-        forms = (span.target, span.target.replace("\u202f", " "), here)
+        # `15 h` is the beginning of `15 heures`.
+        long, plain = span.target.replace(" h", " heures"), span.target.replace("\u202f", " ")
+        forms = (long, span.target, plain, here)
         there = next((form for form in forms if form in target), here)
         if source.count(here) == 1 and target.count(there) == 1:
             found.append(_Shared(here, there, span.is_figure))

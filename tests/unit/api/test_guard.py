@@ -1,6 +1,7 @@
 """Further attempts at sentences whose best translation is not complete."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,11 @@ from transept.text.spans import MASKS
 from transept.text.training import train_tokenizer
 
 TEXT = "Please mail info@example.org or call %s before the end of the week."
-TEXTS = {"en-de": TEXT, "de-en": "Bitte schreiben Sie info@example.org oder rufen Sie %s an."}
+TEXTS = {
+    "en-de": TEXT,
+    "de-en": "Bitte schreiben Sie info@example.org oder rufen Sie %s an.",
+    "en-fr": TEXT,
+}
 
 LOSES_NUMBERS = {
     "en-de": ("They worked from March 3 to April 9.", ["3. März", "9. April"]),
@@ -73,6 +78,17 @@ def test_translation_has_the_numbers_of_the_sentence(name: str) -> None:
     assert all(number in model.translate(source).text for number in lost)
 
 
+def test_marks_are_read_as_written_before_any_other_attempt(model: transept.Transducer) -> None:
+    guard = Guard(model.source_tokenizer, model.target_tokenizer)
+    masked = Masked.of("My “new” car (blue) is here.", languages=("en", "fr"))
+    unit = Unit("My “new” car (blue) is here.", "", model.source_tokenizer.encode(masked.text))
+    attempt = Attempts()
+    guard.complete([unit._replace(masked=masked)], [()], attempt)
+    assert masked.text == "My “ new” car ( blue) is here."
+    assert attempt.units[0].masked.text == "My “new” car (blue) is here."
+    assert attempt.units[0].ids == model.source_tokenizer.encode("My “new” car (blue) is here.")
+
+
 def test_lost_spans_are_required_if_the_whole_beam_lacks_them(model: transept.Transducer) -> None:
     guard, unit = Guard(model.source_tokenizer, model.target_tokenizer), unit_of(TEXT, model)
     attempt = Attempts()
@@ -110,10 +126,31 @@ def test_sentence_without_spans_is_translated_in_parts(model: transept.Transduce
     assert one.text.replace("<", "").replace(">", "") == text
 
 
+@pytest.mark.parametrize(("language", "n_capitals"), [("fr", 1), ("de", 3)])
+def test_only_french_parts_within_a_sentence_lose_their_capital(
+    model: transept.Transducer, language: str, n_capitals: int
+) -> None:
+    text = "We came, and we saw the city, and then we went home again, because it was late."
+    unit = unit_of(text, model)
+    unit = unit._replace(masked=replace(unit.masked, languages=("en", language)))
+
+    def decode(units: Sequence[Unit], choose: Choose | None) -> list[tuple[Output, ...]]:
+        if choose is not None:
+            return [() for _ in units]
+        texts = [part.masked.restored(part.text.capitalize()) for part in units]
+        return [(Output(each, -1.0, -1.0),) for each in texts]
+
+    ((one,),) = Guard(model.source_tokenizer, model.target_tokenizer).complete([unit], [()], decode)
+    assert one.text.casefold() == text.casefold()
+    assert sum(map(str.isupper, one.text)) == n_capitals
+
+
 @pytest.mark.parametrize(
     "engine", ["native", pytest.param("ctranslate2-int8", marks=pytest.mark.slow)]
 )
-@pytest.mark.parametrize("name", ["en-de", pytest.param("de-en", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["en-de", *(pytest.param(name, marks=pytest.mark.slow) for name in ("de-en", "en-fr"))]
+)
 def test_spans_are_kept_with_and_without_masks(name: str, engine: EngineName) -> None:
     if engine != "native":
         pytest.importorskip("ctranslate2")

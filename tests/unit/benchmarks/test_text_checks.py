@@ -74,6 +74,41 @@ def test_changed_number_is_lost(checks: Any, source: str, output: str, lost: lis
     assert [str(value) for value in checks.lost_numbers(source, output, "de-en")] == lost
 
 
+@pytest.mark.parametrize(
+    ("source", "output"),
+    [
+        ("The total is 1,234.5 tons.", "Le total est de 1 234,5 tonnes."),
+        ("It costs $12,345.67.", "Il coûte 12\u202f345,67 $."),
+        ("It costs $12,345.67.", "Il coûte 12\u00a0345.67 dollars."),
+        ("It is 1 of 2.", "C'est le premier de deux."),
+        ("The 3 doors and 9 keys", "La troisième porte et neuf clés"),
+        ("It ends on 8/12/2026.", "Il finit le 8 décembre 2026."),
+        ("It ends on 2026-08-01.", "Il finit le 1er août 2026."),
+        ("It opens at 9:00.", "Il ouvre à neuf heures."),
+    ],
+)
+def test_french_numbers_words_and_months_are_not_lost(
+    checks: Any, source: str, output: str
+) -> None:
+    assert checks.lost_numbers(source, output, "en-fr") == []
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "lost"),
+    [
+        ("Le total est de 1 234,5 tonnes.", "The total is 1,234.5 tons.", []),
+        ("Le total est de 1 234,5 tonnes.", "The total is 1,234 tons.", ["1234.5"]),
+        ("Il a 12\u202f345\u202f678 lignes.", "It has 12,345 lines.", ["12345678"]),
+        ("Le 3 mai, 2,5 %", "On May 3, 25%", ["2.5"]),
+        ("En 2010 300 personnes", "In 2010, 300 people", []),
+    ],
+)
+def test_french_number_is_read_with_its_spaces(
+    checks: Any, source: str, output: str, lost: list[str]
+) -> None:
+    assert [str(value) for value in checks.lost_numbers(source, output, "fr-en")] == lost
+
+
 @pytest.mark.parametrize("text", ['A "b" c', "„A“ „b“", "“A”", "«A» »b«", "don't", ""])
 def test_pairs_of_quotes_are_balanced(checks: Any, text: str) -> None:
     assert not checks.has_unbalanced_quotes(text)
@@ -116,6 +151,11 @@ def test_repetition_that_the_source_lacks_is_a_loop(checks: Any, source: str, ou
         ("no no no no", "nein nein nein"),
         ("hahahahahaha", "hahahahahahaha"),
         ("It is 3.0.0.0.", "Es ist 3.0.0.0."),
+        (
+            "from $5 million to $6 million, $7 million or $8 million",
+            "de 5 millions de dollars à 6 millions de dollars, à 7 millions de dollars ou "
+            "à 8 millions de dollars",
+        ),
         ("He thinks that it is so.", "Er denkt, dass es so ist, und dass es so bleibt."),
         (
             "dass er geht, dass er bleibt, dass er lacht, dass er weint",

@@ -110,7 +110,7 @@ def test_characters_of_windows_are_read_and_written_as_such() -> None:
 
 
 @pytest.mark.parametrize(
-    "marker", ["- ", "* ", "• ", "1. ", "2) ", "a) ", "[ ] ", "- [x] ", "🙂 ", "→ "]
+    "marker", ["- ", "* ", "• ", "1. ", "2) ", "a) ", "[ ] ", "- [x] ", "🙂 ", "→ ", "3.2.1 "]
 )
 def test_list_markers_and_leading_emoji_are_kept_apart(marker: str) -> None:
     masked = Masked.of(f"{marker}Buy milk 🎉🎂")
@@ -162,6 +162,17 @@ def test_settled_starts_of_an_output_begin_its_translation(output: str) -> None:
 
 def test_ordinal_at_the_start_is_not_a_list_marker() -> None:
     assert Masked.of("1. Mai ist ein Feiertag.").before == ""
+
+
+@pytest.mark.parametrize("text", ["4.8.0 was released.", "1.2.3-rc1 Beta", "192.168.1.10 Printer"])
+def test_version_at_the_start_is_not_a_list_marker(text: str) -> None:
+    assert Masked.of(text).before == ""
+
+
+def test_spaces_within_guillemets_are_not_read() -> None:
+    assert Masked.of("One writes « Bonjour ».", languages=("en", "de")).text == (
+        "One writes “Bonjour”."
+    )
 
 
 def test_capitals_are_read_in_lower_case_and_written_in_capitals() -> None:
@@ -218,6 +229,7 @@ def test_items_of_a_list_twice_are_a_loop() -> None:
     echo = "Hut, Schal, Schal, eine Pfanne, die Pfanne, Seife"
     assert Masked("a hat, a scarf, a pan, a pot, soap").is_loop(echo)
     assert not Masked("a hat, a scarf, the scarf, a pan").is_loop(echo)
+    assert Masked("jobs on Broadway, off Broadway").is_loop("le Pont, le Pont, le Pont, etc.")
     assert not Masked("What is used is worn").is_loop("Was benutzt wurde, wurde alt, wurde, was")
 
 
