@@ -1,10 +1,11 @@
 """Table 3: the record of the rows that were trained, and its table.
 
-    transept recipe run table3 --rows configs/table3 --data DATA --work WORK
+    transept recipe run table3 --rows configs/table3/[A-E]*.toml --seeds 3 --data DATA --work WORK
+    transept recipe run table3 --rows configs/table3/big.toml --seeds 1 --data DATA --work WORK
     python benchmarks/table3.py WORK/sweep.json [...]
     python benchmarks/tables.py
 
-The second command adds the results of one or several sweeps to benchmarks/results/table3.json. Each
+The third command adds the results of one or several sweeps to benchmarks/results/table3.json. Each
 sweep may contain only some rows and seeds. Of a row and seed that was trained twice, the first
 result is kept, so that nobody chooses the better one.
 """

@@ -44,7 +44,7 @@ def rows(kitchen: Kitchen) -> Path:
 
 
 def swept(kitchen: Kitchen, rows: Path, work: Path, *words: object) -> int:
-    command = ["recipe", "run", kitchen.recipe, "--rows", rows, *FEW, "--data", kitchen.data]
+    command = ["recipe", "run", kitchen.recipe, *FEW, "--rows", rows, "--data", kitchen.data]
     return run(*command, "--work", work, *words)
 
 
@@ -53,7 +53,9 @@ def test_every_row_is_trained_with_every_seed_on_the_same_text(
     kitchen: Kitchen, rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     begun, work = tmp_path / "begun", tmp_path / "work"
-    assert swept(kitchen, rows, begun, "--seeds", 1) == 0
+    assert swept(kitchen, rows / "C-ff4096.toml", begun, "--seeds", 1) == 0
+    assert not (begun / "A-h1").exists()
+    assert swept(kitchen, rows / "A-h1.toml", begun, "--seeds", 1) == 0
     first = (begun / "C-ff4096/1/record.json").read_bytes()
     copy_sweep(begun, work)
     capsys.readouterr()
@@ -133,7 +135,8 @@ def test_wrong_rows_are_rejected(
     kitchen: Kitchen, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert swept(kitchen, tmp_path, tmp_path / "work") == 2
-    assert "contains no .toml files; each would be a row" in capsys.readouterr().err
+    message = "is neither a .toml file nor a folder with .toml files, each of which is a row"
+    assert message in " ".join(capsys.readouterr().err.split())
     (tmp_path / "large.toml").write_text("[model]\nvocab_size = 400\n", encoding="utf-8")
     assert swept(kitchen, tmp_path, tmp_path / "work") == 2
     message = "large: has model.vocab_size = 400, but all rows share a vocabulary of 300"

@@ -52,9 +52,12 @@ class Share:
 class TableRows:
     """The rows of a table, each of which trains the recipe with other values."""
 
-    rows: Path | None = None
-    """A folder with a TOML file for each row, such as configs/table3. The values of a file replace
-    those of the recipe's experiment. The row `base` is the recipe itself."""
+    rows: Annotated[
+        tuple[Path, ...], Parameter(consume_multiple=1, negative="", show_default=False)
+    ] = ()
+    """A folder with a TOML file for each row, such as configs/table3, or the files of some rows.
+    The values of a file replace those of the recipe's experiment. The row `base` is the recipe
+    itself. Results of other rows in --work are kept."""
     seeds: int = 3
     """The number of seeds. All rows are trained with the first one before the next."""
 
@@ -117,7 +120,7 @@ def run(
         name: A bundled recipe (see `transept recipe show`), or the path of a TOML file.
         overrides: Changed values, such as `experiment.model.dropout=0.2`.
         data: The directory with the recipe's text. A public corpus is downloaded to it.
-        work: The directory for all output. Default: runs/NAME.
+        work: The directory for all output. Default: runs/NAME, and runs/NAME-rows with --rows.
         share: The part of the recipe to run.
         table: The rows and seeds.
         deterministic: On a GPU, compute sums in a fixed order. The results are bit-identical, even
@@ -132,12 +135,12 @@ def run(
     ignore_closed_stdout()
     import_torch()
     from transept.apps.recipes.run import RecipeRun
-    from transept.apps.recipes.sweep import Sweep, rows_in
+    from transept.apps.recipes.sweep import Sweep, rows_of
 
     stem, loaded = recipe.find(name).stem, recipe.load(name, overrides)
-    if table.rows is not None:
-        directory = work or Path("runs") / f"{stem}-{table.rows.name}"
-        sweep = Sweep(name, overrides, rows_in(table.rows), table.seeds, directory, data)
+    if table.rows:
+        directory = work or Path("runs") / f"{stem}-rows"
+        sweep = Sweep(name, overrides, rows_of(table.rows), table.seeds, directory, data)
         return _sweep(sweep, share, dry_run)
     begun = RecipeRun(name=stem, recipe=loaded, directory=work or Path("runs") / stem, data=data)
     with _joined(begun) as begun:

@@ -5,11 +5,12 @@ The row `base` is the recipe itself. The text is prepared once:
 
     prepared/     the vocabulary, the tokenized corpora and the test sets
     ROW/SEED/     a recipe's work directory. Its checkpoints are removed when it is done
-    sweep.json    the results
+    sweep.json    the results of all rows and seeds in the directory
 
 A row and seed is done if its directory contains `record.json`. So a sweep can be stopped and
-resumed, and its directories can be computed on several machines and then copied together. Of a
-row and seed that is done, `recipe.toml` and `record.json` are enough.
+resumed, its rows can be trained by several commands, and its directories can be computed on several
+machines and then copied together. Of a row and seed that is done, `recipe.toml` and `record.json`
+are enough.
 """
 
 import json
@@ -23,11 +24,11 @@ import torch
 
 from transept import config
 from transept.apps.recipes import recipe
-from transept.apps.recipes.recipe import Recipe, StageName, TestSet, fingerprint
-from transept.apps.recipes.run import RecipeRun
+from transept.apps.recipes.recipe import RECORD, Recipe, StageName, TestSet, fingerprint
+from transept.apps.recipes.run import FILE, RecipeRun
 from transept.apps.recipes.table import RowResult
 from transept.checkpoint import CHECKPOINTS
-from transept.errors import ConfigError
+from transept.errors import Argument, ConfigError
 from transept.model.transformer import Transformer
 from transept.runtime.storage import make_directory, write_json
 
@@ -43,13 +44,23 @@ class TableRow:
     changes: tuple[str, ...] = ()
 
 
-def rows_in(folder: Path) -> list[TableRow]:
-    """The row `base`, and one row for each TOML file in a folder."""
-    paths = sorted(folder.glob("*.toml"))
-    if not paths:
-        raise ConfigError(f"{folder}: contains no .toml files; each would be a row")
-    files = [TableRow(path.stem, tuple(config.changes(path))) for path in paths]
-    return [TableRow(BASE), *(row for row in files if row.name != BASE)]
+def rows_of(paths: Sequence[Path]) -> list[TableRow]:
+    """The row `base`, and one row for each TOML file, given by its path or by its folder."""
+    files = [file for path in paths for file in _files(path)]
+    rows = [TableRow(file.stem, tuple(config.changes(file))) for file in dict.fromkeys(files)]
+    return [TableRow(BASE), *(row for row in rows if row.name != BASE)]
+
+
+def _files(path: Path) -> list[Path]:
+    if path.suffix == ".toml":
+        return [path]
+    files = sorted(path.glob("*.toml"))
+    if not files:
+        raise ConfigError(
+            f"{path}: is neither a .toml file nor a folder with .toml files, each of which is a "
+            "row; write changed values before ", Argument("rows"),
+        )  # fmt: skip
+    return files
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +100,9 @@ class Sweep:
         return [self._row_run(row, 1 + seed) for seed in range(self.seeds) for row in self.rows]
 
     def results(self) -> list[RowResult]:
-        """The results of the runs that are done."""
-        return [result_of(row_run) for row_run in self.row_runs() if row_run.run.record.exists()]
+        """All results in the directory, in the order of `row_runs`."""
+        found = map(result_of, self.directory.glob(f"*/[0-9]*/{RECORD}"))
+        return sorted(found, key=lambda one: (one.seed, one.row != BASE, one.row))
 
     def write_results(self) -> None:
         """Write all results to one file."""
@@ -144,17 +156,18 @@ def remove_checkpoints(run: RecipeRun) -> None:
 # --- results -------------------------------------------------------------------------------------
 
 
-def result_of(row_run: RowRun) -> RowResult:
-    """Read the result of a run that is done."""
-    stages = json.loads(row_run.run.record.read_bytes())["stages"]
+def result_of(record: Path) -> RowResult:
+    """Read the result of a run from its record."""
+    trained_recipe = config.load(Recipe, record.with_name(FILE))
+    stages = json.loads(record.read_bytes())["stages"]
     training = stages["train"]
     trained, by = training["results"], training["by"]
-    scored = stages["score"]["results"]["tests"][test_of(row_run.run.recipe).name]
+    scored = stages["score"]["results"]["tests"][test_of(trained_recipe).name]
     return RowResult(
-        row=row_run.row.name,
-        seed=row_run.seed,
+        row=record.parents[1].name,
+        seed=trained_recipe.experiment.training.seed,
         steps=trained["step"],
-        parameters=_n_parameters(row_run.run.recipe),
+        parameters=_n_parameters(trained_recipe),
         perplexity=scored["perplexities"][0]["value"],
         bleu=scored["systems"][0]["scores"][0]["value"],
         seconds=trained["seconds"],

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from transept import ModelConfig, config
-from transept.apps.recipes.sweep import TableRow, rows_in
+from transept.apps.recipes.sweep import TableRow, rows_of
 from transept.apps.recipes.table import (
     PAPER,
     Mean,
@@ -25,13 +25,18 @@ def result(row: str, seed: int, perplexity: float, bleu: float = 20.0) -> RowRes
 
 
 def test_rows_are_the_files_of_table_3() -> None:
-    rows = rows_in(CONFIGS / "table3")
+    rows = rows_of([CONFIGS / "table3"])
     assert {row.name for row in rows} == PAPER.keys() == PAPER_PARAMETERS.keys()
     assert rows[0] == TableRow("base")
     assert TableRow("D-ls0", ("loss.label_smoothing=0.0",)) in rows
     for row in rows:
         base = config.load(Experiment, CONFIGS / "base.toml", row.changes)
         assert base.model == ModelConfig.preset(row.name)
+
+
+def test_rows_may_be_given_by_their_files() -> None:
+    some = [CONFIGS / "table3" / f"{name}.toml" for name in ("big", "A-h1", "big")]
+    assert [row.name for row in rows_of(some)] == ["base", "big", "A-h1"]
 
 
 def test_changes_of_a_file_are_overrides_without_the_file_it_extends(tmp_path: Path) -> None:
