@@ -75,6 +75,8 @@ _LOOP = re.compile(r"(\b\w+(?:\W+\w+){0,7}?)(?:\W+\1\b){3,}|([^\W\d_]{1,8}?)\2{7
 _STUTTER = re.compile(r"\b(\w+\b\.?)(?: \1(?!\w)){2,}")
 # Overlapping, so that three items in a row are found twice.
 _ITEM_TWICE = re.compile(r"\b(\w{3,}),(?=(?: \w+)? \1,)")
+# The words of a sentence may be shorter than those of its translation: `no, no`.
+_SAID_TWICE = re.compile(r"\b(\w+),(?=(?: \w+)? \1,| \1\b)", re.IGNORECASE)
 _TYPOGRAPHIC = re.compile("[“”„«»]")
 _LAST_WORD = re.compile(r"\w*\.?\Z")
 _MASK = re.compile(f"[{MASKS[0]}-{MASKS[-1]}]")
@@ -209,7 +211,7 @@ class Masked:
 
         That is a phrase, or two items of a list, as in `a hat, a hat, a coat, the coat`.
         """
-        if len(_ITEM_TWICE.findall(output)) > 1 and not _ITEM_TWICE.search(self.text):
+        if len(_ITEM_TWICE.findall(output)) > 1 and not _SAID_TWICE.search(self.text):
             return True
         if not _may_loop(output):
             return False
