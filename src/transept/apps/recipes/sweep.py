@@ -100,7 +100,7 @@ class Sweep:
         return [self._row_run(row, 1 + seed) for seed in range(self.seeds) for row in self.rows]
 
     def results(self) -> list[RowResult]:
-        """All results in the directory, in the order of `row_runs`."""
+        """All results in the directory: by seed, then `base` and the other rows by name."""
         found = map(result_of, self.directory.glob(f"*/[0-9]*/{RECORD}"))
         return sorted(found, key=lambda one: (one.seed, one.row != BASE, one.row))
 
