@@ -64,6 +64,13 @@ EXAMPLES: Final = {
         "The committee will vote on the proposal tomorrow.",
         "Attention is all you need.",
     ),
+    "fr-en": (
+        "Où est la gare ?",
+        "Ma grand-mère habite cette maison depuis quarante ans.",
+        "S'il pleut demain, nous resterons à la maison.",
+        "La commission votera demain sur la proposition.",
+        "On ne voit bien qu'avec le cœur.",
+    ),
 }
 """Sentences that each bundled model translates. They are ours: the test sets are not in the
 repository."""
@@ -130,7 +137,7 @@ million of WMT 2014 for German, and 36 million for French. Its scores have not b
         "## More",
         """- [Results log](internals/results-log.md): every score in every convention, training
   cost, training curves, commands and hashes.
-- [Bundled models](models.md): data, licence and limits of `en-de`, `de-en` and `en-fr`.
+- [Bundled models](models.md): data, licence and limits of all four.
 - [Reproduce the paper](guides/reproduce.md): the recipes and how to run them.""",
     ]
     return "\n\n".join(parts) + "\n"

@@ -11,7 +11,7 @@ import transept
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
-NAMES = ["en-de", "de-en", "en-fr"]
+NAMES = ["en-de", "de-en", "en-fr", "fr-en"]
 
 
 def row(head: str) -> list[str]:

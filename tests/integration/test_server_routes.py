@@ -284,7 +284,7 @@ def test_unusable_pivot_is_rejected(
 ) -> None:
     with pytest.raises(ConfigError, match="pivot: no model translates to 'fr', or none from it"):
         ServedModels(served, pivot="fr")
-    assert run("serve", "--pivot", "fr", "--port", "0") == 2  # no bundled model reads French
+    assert run("serve", "--pivot", "fr", "--port", "0") == 2  # from French they only lead back
     assert "--pivot: no model translates to 'fr'" in capsys.readouterr().err
 
 

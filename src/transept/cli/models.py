@@ -25,7 +25,7 @@ class Models:
 
     model: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
     """The directory of a model, a run, a demo or a recipe, or the name of a bundled model: en-de,
-    de-en or en-fr. Default: en-de. If given several times, the models form an ensemble."""
+    de-en, en-fr or fr-en. Default: en-de. If given several times, the models form an ensemble."""
     device: str = "auto"
     """The device: cpu, cuda, cuda:1, or auto, which is a GPU if available."""
 
