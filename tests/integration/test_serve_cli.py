@@ -37,7 +37,7 @@ def server(
         begun(process.pid)
         try:
             first = process.stdout.readline()
-            address = re.fullmatch(r"Serving English to German.* at (http://127.*:\d+)\n", first)
+            address = re.fullmatch(r"Serving at (http://127.*:\d+)\n", first)
             assert address, f"{first!r} {log.read_text()}"
             yield process, address[1]
         finally:
@@ -152,6 +152,17 @@ def test_sighup_during_startup_reloads_the_models(trained: Path, tmp_path: Path)
     with server(trained, log, begun=hang_up) as (_, address):
         wait_for(log, "en-de: reloaded")
         assert httpx.get(f"{address}/health").status_code == 200
+
+
+def test_bundled_models_are_served_with_english_as_the_pivot(tmp_path: Path) -> None:
+    with server(None, tmp_path / "log") as (process, address):
+        assert process.stdout is not None
+        models = [process.stdout.readline() for _ in range(4)]
+        assert models[0].startswith("  English to German (engine: ")
+        assert process.stdout.readline() == "Other pairs are translated through English.\n"
+        body = {"q": "Wo ist der Bahnhof?", "source": "de", "target": "fr"}
+        answer = httpx.post(f"{address}/translate", json=body, timeout=120).json()
+    assert "gare" in answer["translatedText"]
 
 
 def wait_for_delivery(process: "subprocess.Popen[str]", number: signal.Signals) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from transept.apps.serve.models import ServedModels
 
 BUNDLED, HERE, PAPERS, USUAL, PATIENT = Loading(), Listening(), Searching(), Limits(), Pace()
+USUAL_PIVOT = "en"
+"""The pivot of the bundled models."""
 LOADING = Parameter(name="*", negative="", group=Group("Model", sort_key=1))
 LISTENING = Parameter(name="*", negative="", group=Group("Address and access", sort_key=2))
 SEARCH = Parameter(name="*", group=Group("Search", sort_key=3))
@@ -65,7 +67,7 @@ def serve(
     import_torch()
     try:
         from transept.apps.serve.app import create_app
-        from transept.apps.serve.models import open_models
+        from transept.apps.serve.models import ServedModels, open_models
         from transept.apps.serve.running import listen, run
     except ModuleNotFoundError as error:
         raise ServingError(
@@ -80,7 +82,10 @@ def serve(
     names: list[str | None] = [*loading.model] or [*shipped_models()] or [None]
     with listen(settings.host, settings.port) as socket:
         served = open_models(names, *languages, loading.device)
-        app = create_app(settings, served, loading.pivot, loading.run)
+        pivot = loading.pivot
+        if not loading.model and ServedModels(served).are_joined_by(USUAL_PIVOT):
+            pivot = pivot or USUAL_PIVOT
+        app = create_app(settings, served, pivot, loading.run)
         models = app.state.models
         run(app, socket, settings, lambda address: _greet(address, models, settings), hangup)
 
@@ -90,7 +95,7 @@ def _greet(address: str, models: "ServedModels", settings: ServerSettings) -> No
     from transept.text.languages import name_of
 
     described = [*map(describe, models.by_model()), *(["trees"] if models.parser else [])]
-    lines = [f"Serving {', '.join(described)} at {address}"]
+    lines = [f"Serving at {address}", *(f"  {one}" for one in described)]
     if models.pivot:
         lines.append(f"Other pairs are translated through {name_of(models.pivot)}.")
     if settings.key_file is not None:

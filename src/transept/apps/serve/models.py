@@ -109,7 +109,7 @@ class ServedModels:
             what = "two models parse" if len(parsers) > 1 else f"two models translate {twice}"
             raise ConfigError([Problem("model", f"{what}: leave one out")])
         self.pivot = pivot
-        if pivot and not any(self._through(pivot, *pair) for pair in permutations(self.codes, 2)):
+        if pivot and not self.are_joined_by(pivot):
             what = f"no model translates to {pivot!r}, or none from it to a third language; omit it"
             raise ConfigError([Problem("pivot", what)])
 
@@ -140,6 +140,10 @@ class ServedModels:
         if direct is not None:
             return (direct,)
         return self._through(self.pivot, source, target) if self.pivot else ()
+
+    def are_joined_by(self, pivot: str) -> bool:
+        """Whether some pair of languages can be translated through this one."""
+        return any(self._through(pivot, *pair) for pair in permutations(self.codes, 2))
 
     def route(self, source: str, target: str) -> tuple[Served, ...]:
         """Return the legs. If there are none, raise an error that lists the language pairs."""

@@ -26,7 +26,8 @@ class Loading:
     """The target language of the model. If the model has several, serve only this one."""
     pivot: str | None = None
     """If no model serves a pair, translate through this language: with `--pivot en` and models for
-    de-en and en-fr, German is translated to English and then to French."""
+    de-en and en-fr, German is translated to English and then to French. Default: en for the bundled
+    models, none for models given with --model."""
     device: str = "auto"
     """The device: cpu, cuda, cuda:1, or auto, which uses a GPU if there is one."""
     run: tuple[Path, ...] = ()
