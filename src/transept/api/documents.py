@@ -1,17 +1,20 @@
 """Documents: texts with markup, HTML or Markdown, and their translations."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
 from transept.api.config import Format, Request
 from transept.api.texts import NOTHING, Draft, Output, Sentence, Translation
 from transept.errors import TooLongError
+from transept.progress import no_progress
 from transept.text.html import HTML
 from transept.text.inline import transfer
 from transept.text.markdown import MARKDOWN
-from transept.text.markup import PLAIN, Form, MarkupPart, split_markup
+from transept.text.markup import Form, MarkupPart, split_markup
 from transept.text.moses import Language
+from transept.text.plain import PLAIN, is_emphasized
 from transept.text.sentences import one_sentence, split_sentences
 
 FORMS: dict[Format, Form] = {"text": PLAIN, "html": HTML, "markdown": MARKDOWN}
@@ -133,33 +136,63 @@ class Document:
         return transfer(part.text, part.inside, output.text, links, self.form.write)
 
 
-def translate_documents(
-    texts: Sequence[str],
-    request: Request,
-    translate: Callable[[Sequence[str], Request], list[Translation]],
-) -> list[Translation]:
-    """Translate documents.
+TranslateTexts = Callable[[Sequence[str], Request], list[Translation]]
+"""Translates texts without markup."""
 
-    Args:
-        texts: The documents.
-        request: The request, with their format.
-        translate: Translates sentences without markup.
-    """
+
+def has_markup(text: str, request: Request) -> bool:
+    """Whether a text has markup that moves with its words: in plain text, emphasis."""
+    if request.format != "text":
+        return True
+    exact = request.config.raw or request.alignments or request.prefix is not None
+    return not exact and is_emphasized(text)
+
+
+def translate_formatted(
+    texts: Sequence[str], request: Request, translate: TranslateTexts
+) -> list[Translation]:
+    """Translate texts of any format. Those without markup need no word alignments."""
+    marked = [has_markup(text, request) for text in texts]
+    if not any(marked):
+        return translate(texts, request)
+    if all(marked):
+        return _translate_documents(texts, request, translate)
+    plain = [number for number, is_marked in enumerate(marked) if not is_marked]
+    with _naming(plain):
+        found = dict(zip(plain, translate([texts[n] for n in plain], request), strict=True))
+    few = [number for number, is_marked in enumerate(marked) if is_marked]
+    request = replace(request, watch=no_progress)  # the progress was that of the others
+    with _naming(few):
+        documents = _translate_documents([texts[n] for n in few], request, translate)
+    found |= zip(few, documents, strict=True)
+    return [found[number] for number in range(len(texts))]
+
+
+@contextmanager
+def _naming(numbers: Sequence[int]) -> Iterator[None]:
+    """Let an error about a text name its number among all, counted from 1."""
+    try:
+        yield
+    except TooLongError as error:
+        number = numbers[error.number - 1] + 1
+        raise TooLongError(number, error.what, error.enough, error.cure) from error
+
+
+def _translate_documents(
+    texts: Sequence[str], request: Request, translate: TranslateTexts
+) -> list[Translation]:
     config = request.config
     documents = [
         Document.of(text, request.format, config.source_language, config.split) for text in texts
     ]
-    owners = [n for n, one in enumerate(documents, start=1) for _ in one.sentences]
+    owners = [number for number, one in enumerate(documents) for _ in one.sentences]
     sentences = [sentence for one in documents for sentence in one.sentences]
     inner = replace(
         request,
         config=replace(config, split=False),
         alignments=any(one.is_marked for one in documents),
     )
-    try:
+    with _naming(owners):
         found = iter(translate(sentences, inner))
-    except TooLongError as error:
-        number = owners[error.number - 1]
-        raise TooLongError(number, error.what, error.enough, error.cure) from error
     join = Document.assemble if request.sampling is None else Document.drawn
     return [join(one, [next(found) for _ in one.sentences], config.n_best) for one in documents]

@@ -9,7 +9,7 @@ from typing import Unpack, overload
 
 from transept.api.attention import Attention, attend
 from transept.api.config import Options, Request, Segmentation
-from transept.api.documents import translate_documents
+from transept.api.documents import has_markup, translate_formatted
 from transept.api.feeding import Drafts, RunningUnits, UnitFeed
 from transept.api.files import check_output, read_file, translate_texts, write_translations
 from transept.api.guard import Choose, Guard
@@ -146,7 +146,8 @@ class Transducer:
                     that the model was trained on.
                 format ("text"): "html" or "markdown" for documents: markup between sentences is
                     kept, and markup inside a sentence moves with its words. Cannot be combined
-                    with `alignments` and `prefix`.
+                    with `alignments` and `prefix`. In plain text, asterisks around words move with
+                    them, without these two options.
                 alignments (False): Also return the word alignment: `output.alignment`.
                 sampling: A `SamplingConfig`, to sample `n_best` outputs per text instead of
                     searching. Cannot be combined with `beam_size` and `length_penalty`. The same
@@ -166,10 +167,10 @@ class Transducer:
         """
         request = Request.of(options)
         given = [texts] if isinstance(texts, str) else as_texts(texts)
-        if request.format == "text":
+        if request.format == "text" and not any("*" in text for text in given):
             found = self._translate(given, request)
         else:
-            found = translate_documents(given, request, self._translate)
+            found = translate_formatted(given, request, self._translate)
         return found[0] if isinstance(texts, str) else found
 
     def translate_file(
@@ -225,6 +226,10 @@ class Transducer:
         """
         request = Request.of_text(options, "streaming", without=("sampling",))
         (text,) = as_texts([text])
+        if has_markup(text, request):
+            (whole,) = self.translate(text, **options).outputs
+            yield Draft(whole.text, len(whole.text), whole.missing)
+            return
         (units,) = self._units([text], request)
         prefixes = self._writer.prefixes(request.prefix, [units])
         before: list[Sentence] = []

@@ -1,6 +1,6 @@
 """Split a document into sentences, and the markup between and inside them.
 
-A `Form` finds the text and the markup of a document: `PLAIN` below, `html` and `markdown`. Block
+A `Form` finds the text and the markup of a document: `plain`, `html` and `markdown`. Block
 markup separates sentences. Inline markup may be inside a sentence: see `inline`.
 """
 
@@ -50,9 +50,6 @@ class Form(NamedTuple):
     """Unescapes a match."""
     write: Callable[[str], str]
     """Escapes the output of a model."""
-
-
-PLAIN = Form(lambda text: [Fragment(text)], {}, re.compile("(?!)"), str, str)
 
 
 class MarkupPart(NamedTuple):

@@ -54,8 +54,7 @@ MARGIN = 3.182 * (0.02 / 2) ** 0.5
 
 def cells(page: str, line: int) -> list[str]:
     rows = [row for row in page.replace("\xa0", " ").splitlines() if row.startswith("|")]
-    plain = re.sub("<sub>(.*?)</sub>", r"_\1", rows[line])
-    return [cell.strip() for cell in plain.removeprefix("|").removesuffix("|").split("|")]
+    return [cell.strip() for cell in rows[line].removeprefix("|").removesuffix("|").split("|")]
 
 
 def test_page_has_the_rows_of_the_record_beside_those_of_the_paper(benchmarks: Any) -> None:
