@@ -14,7 +14,7 @@ from transept.text.inline import transfer
 from transept.text.markdown import MARKDOWN
 from transept.text.markup import Form, MarkupPart, split_markup
 from transept.text.moses import Language
-from transept.text.plain import PLAIN, is_emphasized
+from transept.text.plain import PLAIN, is_marked
 from transept.text.sentences import one_sentence, split_sentences
 
 FORMS: dict[Format, Form] = {"text": PLAIN, "html": HTML, "markdown": MARKDOWN}
@@ -141,11 +141,11 @@ TranslateTexts = Callable[[Sequence[str], Request], list[Translation]]
 
 
 def has_markup(text: str, request: Request) -> bool:
-    """Whether a text has markup that moves with its words: in plain text, emphasis."""
+    """Whether a text has markup that moves with its words: in plain text, asterisks and tags."""
     if request.format != "text":
         return True
     exact = request.config.raw or request.alignments or request.prefix is not None
-    return not exact and is_emphasized(text)
+    return not exact and is_marked(text)
 
 
 def translate_formatted(

@@ -37,6 +37,7 @@ from transept.documents.opening import FileFormat
 from transept.gateway import engines
 from transept.model.transformer import Transformer
 from transept.progress import Watch, no_progress
+from transept.text.plain import MAY_BE_MARKED
 from transept.text.tokenizer import Tokenizer
 
 Found = Sequence[Sequence[Hypothesis]]
@@ -146,8 +147,8 @@ class Transducer:
                     that the model was trained on.
                 format ("text"): "html" or "markdown" for documents: markup between sentences is
                     kept, and markup inside a sentence moves with its words. Cannot be combined
-                    with `alignments` and `prefix`. In plain text, asterisks around words move with
-                    them, without these two options.
+                    with `alignments` and `prefix`. In plain text, asterisks and tags around words
+                    move with them, without these two options.
                 alignments (False): Also return the word alignment: `output.alignment`.
                 sampling: A `SamplingConfig`, to sample `n_best` outputs per text instead of
                     searching. Cannot be combined with `beam_size` and `length_penalty`. The same
@@ -167,7 +168,7 @@ class Transducer:
         """
         request = Request.of(options)
         given = [texts] if isinstance(texts, str) else as_texts(texts)
-        if request.format == "text" and not any("*" in text for text in given):
+        if request.format == "text" and not any(map(MAY_BE_MARKED.search, given)):
             found = self._translate(given, request)
         else:
             found = translate_formatted(given, request, self._translate)

@@ -1,41 +1,69 @@
-"""Plain text as a form of text. Words may be emphasized by asterisks, as in messages: `**not**`."""
+"""Plain text as a form of text. Words may be within `**asterisks**` or `<b>tags</b>`.
+
+Messages have the former, and texts of programs the latter.
+"""
 
 import re
 from collections.abc import Iterator
 
 from transept.text.markup import Form, Fragment
 
-_EMPHASIS = re.compile(
-    # Code and URLs keep their asterisks. A product such as 2*3*4 has no space around them.
-    r"""`[^`\n]*` | \w{1,20}://\S*
-    | (?<![\w*])(?P<open>\*{1,3})(?P<text>[^\s*](?:[^*\n]*[^\s*])?)(?P<close>(?P=open))(?![\w*])""",
+MAY_BE_MARKED = re.compile(r"\*|</")
+"""Matches somewhere in every text with markup."""
+_MARK = re.compile(
+    # Code and URLs are copied. An asterisk between words, as in 2*3*4, emphasizes nothing.
+    r"""`[^`\n]*` | \w{1,20}://[^\s<]* | (?P<line>\n)
+    | <(?P<opens>[A-Za-z\d][\w.-]*)(?:\s[^<>\n]*)?(?<!/)> | </(?P<closes>[A-Za-z\d][\w.-]*)>
+    | (?<!\*)(?P<stars>\*{1,3})(?!\*)""",
     re.VERBOSE,
 )
+_NEAR = 8
+"""How many marks without a partner may be between two that belong together."""
 
 
-def is_emphasized(text: str) -> bool:
-    """Whether words of a text are emphasized.
+def is_marked(text: str) -> bool:
+    """Whether a text has words within asterisks or tags.
 
     Example:
-        >>> is_emphasized("Do **not** enter."), is_emphasized("2*3*4 **kwargs")
+        >>> is_marked("Do **not** enter."), is_marked("2*3*4 **kwargs <user>")
         (True, False)
     """
-    return any(found["open"] for found in _EMPHASIS.finditer(text))
+    return bool(MAY_BE_MARKED.search(text)) and next(_pairs(text), None) is not None
 
 
 def fragments(text: str) -> Iterator[Fragment]:
-    """The text, and the asterisks around emphasized words."""
+    """The text, and the marks around words."""
+    marks = []
+    for number, (opening, closing) in enumerate(_pairs(text)):
+        for found in (opening, closing):
+            mark = Fragment(found[0], "inline", f"#{number}", closes=found is closing)
+            marks.append((found.start(), mark))
     at = 0
-    for number, found in enumerate(_EMPHASIS.finditer(text)):
-        if not found["open"]:
-            continue
-        element = f"#{number}"
-        yield Fragment(text[at : found.start()])
-        yield Fragment(found["open"], "inline", element)
-        yield Fragment(found["text"])
-        yield Fragment(found["close"], "inline", element, closes=True)
-        at = found.end()
+    for start, mark in sorted(marks):
+        yield Fragment(text[at:start])
+        yield mark
+        at = start + len(mark.raw)
     yield Fragment(text[at:])
+
+
+def _pairs(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """The marks of a line that belong together. Pairs may be inside others."""
+    waiting: list[re.Match[str]] = []
+    for found in _MARK.finditer(text):
+        if found["line"]:
+            waiting.clear()
+        closes, opens = found["closes"], found["opens"]
+        if stars := found["stars"]:
+            start, end = found.span()
+            before, after = text[start - 1 : start], text[end : end + 1]
+            closes = None if before.isspace() or after.isalnum() else stars
+            opens = None if before.isalnum() or after.isspace() else stars
+        near = [one["opens"] or one["stars"] for one in waiting[-_NEAR:]]
+        if closes in near:
+            del waiting[len(waiting) - near[::-1].index(closes) :]
+            yield waiting.pop(), found
+        elif opens:
+            waiting.append(found)
 
 
 PLAIN = Form(fragments, {}, re.compile("(?!)"), str, str)

@@ -1,4 +1,4 @@
-"""Plain text in which words are emphasized by asterisks."""
+"""Plain text with words within asterisks or tags."""
 
 import pytest
 
@@ -16,6 +16,10 @@ MARKED = "one **two** three"
         ("**Note:** one *two*.", ["Note: one two."]),
         ("* ***One***\n* **Two.** Three.", ["* One", "* Two.", "Three."]),
         ("**One. Two.**", ["One.", "Two."]),
+        ("(*one?*) <b>two **three**</b>", ["(one?) two three"]),
+        ("<0>One</0> <a href='x*'>two</a>", ["One two"]),
+        ("<b>one</i> <br/> **two</b>*", ["one</i> <br/> **two*"]),
+        ("<user> one</b> two", ["<user> one</b> two"]),
         # Products, arguments, inclusive forms, footnotes, code, URLs and unpaired asterisks.
         ("2 * 3 * 4 or 2*3*4", ["2 * 3 * 4 or 2*3*4"]),
         ("f(*args, **kwargs)", ["f(*args, **kwargs)"]),
@@ -26,7 +30,7 @@ MARKED = "one **two** three"
         ("*one\ntwo*", ["*one", "two*"]),
     ],
 )
-def test_asterisks_around_words_are_not_translated(source: str, sentences: list[str]) -> None:
+def test_marks_around_words_are_not_translated(source: str, sentences: list[str]) -> None:
     document = Document.of(source, "text", "en")
     assert document.sentences == sentences
     same = [Translation(one, (Output(one, 0.0, 0.0),), ()) for one in sentences]
@@ -39,7 +43,7 @@ def test_asterisks_move_with_their_words() -> None:
     assert document.assemble([Translation("", (output,), ())], 1).text == "Es regnet **wirklich**."
 
 
-def test_emphasized_texts_are_translated_like_the_others(transducer: Transducer) -> None:
+def test_marked_texts_are_translated_like_the_others(transducer: Transducer) -> None:
     texts = ["one two", MARKED, "seven", "*eight* nine"]
     plain = [text.replace("*", "") for text in texts]
     found, expected = transducer.translate(texts), transducer.translate(plain)
