@@ -7,8 +7,9 @@ brackets), `abbreviations` (words with a full stop), `moses` (tokenization for s
 it), `sentences` (sentence splitting), `cutting` (sentences that are too long), `inline` (markup
 that moves with words), `markup` (documents are split into sentences and markup), `plain`, `html`,
 `markdown` and `markdown_inline` (kinds of markup), `numbers` (in the form of another language),
-`spans` (text that is not translated), `figures` (numbers that a translation has lost), `french`
-(its typography), `spelling` (German without umlauts), `surface` (punctuation, quotation marks and
-capitals), `protection` (a sentence as a model reads it), `variation` (training pairs that teach
-this), `glossary` (required translations of terms) and `languages` (their codes and names).
+`spoken` (times of day in words), `spans` (text that is not translated), `figures` (numbers that a
+translation has lost), `french` (its typography), `spelling` (German without umlauts), `surface`
+(punctuation, quotation marks and capitals), `protection` (a sentence as a model reads it),
+`variation` (training pairs that teach this), `glossary` (required translations of terms) and
+`languages` (their codes and names).
 """

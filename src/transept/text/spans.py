@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from transept.text.french import FRENCH
 from transept.text.numbers import ANY_MONTH, amount, clock_time, day_of_month, number
+from transept.text.spoken import MAY_BE_SPOKEN, SPOKEN, spoken_time
 
 MASKS: Final = tuple(map(chr, range(0xF2590, 0xF2598)))
 """Private-use characters that stand for protected spans."""
@@ -95,8 +96,13 @@ _KINDS: Final = {
     "script": rf"{_OTHER_SCRIPT}(?:[ \u3000]{_OTHER_SCRIPT})*",
     "number": rf"(?<![\w.,])[-+±]?{_FIGURE}(?:[-/]\d+)*{_FIGURE_END}",
 }
-_TO_FRENCH: Final = {"small amount": rf"(?<!\w)[$€£¥]\s?\d+{_FIGURE_END}{_NOT_LARGE}"}
-"""Amounts that a model writes well in German, but not in French: the sign changes its place."""
+_TO_FRENCH: Final = {
+    "small amount": rf"(?<!\w)[$€£¥]\s?\d+{_FIGURE_END}{_NOT_LARGE}",
+    "spoken time": SPOKEN["en"],
+}
+_FROM_FRENCH: Final = {"spoken time": SPOKEN["fr"]}
+"""What a model writes well in German, but not in French: the sign changes its place, and the recipe
+of German has times of day."""
 _LOOSE: Final = {
     "day": rf"""(?<![\w.,/–-])(?:{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?{_YEAR}(?![\w/–-])
         | (?:the\s)?\d{{1,2}}(?:\.|st|nd|rd|th|er)?(?:\sof)?\s{_MONTH}{_YEAR}(?!\w))""",
@@ -109,7 +115,8 @@ _NAMES = (*_KINDS, *_TO_FRENCH, *_LOOSE)
 @cache
 def _pattern(*, from_french: bool, to_french: bool, all_figures: bool) -> re.Pattern[str]:
     """The pattern of spans. Only French separates thousands by spaces."""
-    kinds = _KINDS | (_TO_FRENCH if to_french else {}) | (_LOOSE if all_figures else {})
+    french = _TO_FRENCH if to_french else _FROM_FRENCH if from_french else {}
+    kinds = _KINDS | french | (_LOOSE if all_figures else {})
     pattern = "|".join(f"(?P<k{_NAMES.index(name)}>{kind})" for name, kind in kinds.items())
     if from_french:
         pattern = pattern.replace(_FIGURE, _FRENCH_FIGURE)
@@ -131,6 +138,7 @@ _CONVERT: Final[dict[str, Callable[[str, str, str], str]]] = {
     "amount": amount,
     "small amount": amount,
     "time": clock_time,
+    "spoken time": spoken_time,
     "day": day_of_month,
 }
 FIGURES: Final = frozenset({*_CONVERT, "date", "small number"})
@@ -169,7 +177,8 @@ def protected(
         >>> [span.target for span in protected("$12,345.67", "en", "de")]
         ['12.345,67 $']
     """
-    if not _HINT.search(text):
+    french = FRENCH in (source, target)
+    if not _HINT.search(text) and not (french and MAY_BE_SPOKEN.search(text)):
         return
     latin = source in LATIN and target in LATIN
     pattern = _pattern(
