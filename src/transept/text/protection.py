@@ -6,9 +6,9 @@
     - Schreib an info@example.org, oder ruf um 15:30 Uhr an 🙂
 
 Each protected span is replaced by a symbol of the vocabulary that the model has learned to copy. A
-vocabulary without such symbols leaves the spans in the text. List markers and emoji at the ends of
-a sentence are not given to the model. A sentence in capitals is read in lower case. The final
-punctuation and the quotation marks of the translation follow the sentence.
+vocabulary without such symbols leaves the spans in the text. List markers, emoji and several
+hashtags at the ends of a sentence are not given to the model. A sentence in capitals is read in
+lower case. The final punctuation and the quotation marks of the translation follow the sentence.
 """
 
 import re
@@ -68,7 +68,11 @@ _MARKER = re.compile(
     rf"|\d{{1,3}}\.(?!\s+(?:{_MONTH}|[a-zäöü]))|\d{{1,2}}(?:\.\d{{1,2}}){{2,3}}\.?(?=\s+[A-ZÀ-Ü]))"
     r"\s+)+"
 )
-_EDGE = re.compile(rf"(?:\s*{EMOJI})+\s*\Z|\A\s*(?:{EMOJI}\s*)+")
+# Several hashtags at the end are labels. A single one may be a word: `I love #paris`.
+_EDGE = re.compile(
+    rf"(?:\s*{EMOJI})*(?:\s+#\w[\w-]*(?!\S)){{2,}}(?:\s*{EMOJI})*\s*\Z"
+    rf"|(?:\s*{EMOJI})+\s*\Z|\A\s*(?:{EMOJI}\s*)+"
+)
 # One to eight words at least four times in a row, or up to eight letters at least eight times.
 _WORD = re.compile(r"\w+")
 _LOOP = re.compile(r"(\b\w+(?:\W+\w+){0,7}?)(?:\W+\1\b){3,}|([^\W\d_]{1,8}?)\2{7,}")
@@ -125,7 +129,7 @@ class Masked:
     before: str = ""
     """A list marker or emoji, which is written before the translation."""
     after: str = ""
-    """Emoji, which are written after the translation."""
+    """Emoji and hashtags, which are written after the translation."""
     spans: tuple[MaskedSpan, ...] = ()
     forms: tuple[Callable[[str], str], ...] = ()
     """What the translation takes from the sentence: its capitals, its single quotation marks."""
@@ -414,7 +418,7 @@ def _word_ranges(
 
 
 def _edges(text: str) -> tuple[str, str, str]:
-    """Split a sentence into a list marker or emoji, the text, and emoji."""
+    """Split a sentence into a list marker or emoji, the text, and emoji or hashtags."""
     start, end = 0, len(text)
     if found := _MARKER.match(text):
         start = found.end()

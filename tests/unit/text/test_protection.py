@@ -118,6 +118,13 @@ def test_list_markers_and_leading_emoji_are_kept_apart(marker: str) -> None:
     assert masked.restored("Milch kaufen.") == f"{marker}Milch kaufen 🎉🎂"
 
 
+def test_only_several_hashtags_at_the_end_are_kept_apart() -> None:
+    masked = Masked.of("A day at the lake 🎉 #sun #no-filter")
+    assert (masked.text, masked.after) == ("A day at the lake", " 🎉 #sun #no-filter")
+    for text in ("I love #paris", "Ask in #help, #news", "#a #b"):
+        assert Masked.of(text).after == ""
+
+
 @pytest.mark.parametrize(
     ("languages", "source", "output", "expected"),
     [
