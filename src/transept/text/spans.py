@@ -6,7 +6,14 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from transept.text.french import FRENCH
-from transept.text.numbers import ANY_MONTH, amount, clock_time, day_of_month, number
+from transept.text.numbers import (
+    ANY_MONTH,
+    amount,
+    clock_time,
+    day_of_month,
+    duration,
+    number,
+)
 
 MASKS: Final = tuple(map(chr, range(0xF2590, 0xF2598)))
 """Private-use characters that stand for protected spans."""
@@ -96,6 +103,7 @@ _KINDS: Final = {
     "number": rf"(?<![\w.,])[-+±]?{_FIGURE}(?:[-/]\d+)*{_FIGURE_END}",
 }
 _TO_FRENCH: Final = {"small amount": rf"(?<!\w)[$€£¥]\s?\d+{_FIGURE_END}{_NOT_LARGE}"}
+_FROM_FRENCH: Final = {"small amount": r"(?<![\w.,])\d+\s?[$€£¥](?:\d\d)?(?!\w)"}
 """Amounts that a model writes well in German, but not in French: the sign changes its place."""
 _LOOSE: Final = {
     "day": rf"""(?<![\w.,/–-])(?:{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?{_YEAR}(?![\w/–-])
@@ -109,7 +117,8 @@ _NAMES = (*_KINDS, *_TO_FRENCH, *_LOOSE)
 @cache
 def _pattern(*, from_french: bool, to_french: bool, all_figures: bool) -> re.Pattern[str]:
     """The pattern of spans. Only French separates thousands by spaces."""
-    kinds = _KINDS | (_TO_FRENCH if to_french else {}) | (_LOOSE if all_figures else {})
+    amounts = _TO_FRENCH if to_french else _FROM_FRENCH if from_french else {}
+    kinds = _KINDS | amounts | (_LOOSE if all_figures else {})
     pattern = "|".join(f"(?P<k{_NAMES.index(name)}>{kind})" for name, kind in kinds.items())
     if from_french:
         pattern = pattern.replace(_FIGURE, _FRENCH_FIGURE)
@@ -131,9 +140,14 @@ _CONVERT: Final[dict[str, Callable[[str, str, str], str]]] = {
     "amount": amount,
     "small amount": amount,
     "time": clock_time,
+    "duration": duration,
     "day": day_of_month,
 }
 FIGURES: Final = frozenset({*_CONVERT, "date", "small number"})
+# French writes `2 h 30` for a time and for a duration.
+_DURING = re.compile(
+    r"\b(?:pendant|durant|dur(?:e|ent|ait|é|era)|en|faut|prend|(?:plus|moins|durée) de)\s\Z", re.I
+)
 # `Python 3.11 is` has a version: a name within the sentence precedes it, and it counts nothing.
 _AFTER_NAME = re.compile(r"\S\s+[A-Z][\w+#-]*\s\Z")
 _NOT_COUNTED = re.compile(
@@ -187,6 +201,8 @@ def protected(
 
 def _kind(found: re.Match[str]) -> str:
     kind = _NAMES[int((found.lastgroup or "")[1:])]
+    if kind == "time" and _DURING.search(found.string, 0, found.start()):
+        return "duration"
     if kind != "number" or not _AFTER_NAME.search(found.string, 0, found.start()):
         return kind
     return "version" if _NOT_COUNTED.match(found.string, found.end()) else kind
