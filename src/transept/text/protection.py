@@ -23,14 +23,17 @@ from typing import Final, NamedTuple
 from transept.text.figures import has_figures, loses_figures
 from transept.text.french import (
     FRENCH,
+    FRENCH_TO_ENGLISH,
     OPENING,
     apart,
     fitted,
     joined,
+    known,
     spaced,
     straight,
     with_amounts,
     with_guillemets,
+    with_straight_quotes,
 )
 from transept.text.sentences import has_letters
 from transept.text.spans import EMOJI, MASKS, Protected, protected
@@ -56,10 +59,11 @@ Links = tuple[tuple[int, int], ...]
 _UNKNOWN: Final = {
     **dict.fromkeys(map(ord, "\xad\u200b\u2060\ufeff"), ""),
     **dict.fromkeys(map(ord, "\xa0\u2007\u2009\u202f"), " "),
+    **{ord(raised): letter for raised, letter in zip("ᵈᵉᵐⁿʳˢ", "demnrs", strict=True)},
     **WINDOWS,
 }
-"""Characters that a model has not seen: invisible ones, which are removed, spaces, and those of
-Windows."""
+"""Characters that a model has not seen: invisible ones, which are removed, spaces, the raised
+letters of French abbreviations, and those of Windows."""
 _MONTH = r"(?:Jan|Jän|Feb|Mär|Mar|Apr|Ma[iy]|Jun|Jul|Aug|Sep|O[kc]t|Nov|De[zc])"
 # A number with a full stop is an ordinal, not a list marker, if it begins a date. The number of a
 # section, such as 3.2.1, is a marker before a capital letter.
@@ -82,6 +86,7 @@ _ITEM_TWICE = re.compile(r"\b(\w{3,}),(?=(?: \w+)? \1,)")
 # The words of a sentence may be shorter than those of its translation: `no, no`.
 _SAID_TWICE = re.compile(r"\b(\w+),(?=(?: \w+)? \1,| \1\b)", re.IGNORECASE)
 _TYPOGRAPHIC = re.compile("[“”„«»]")
+_STRAIGHT: Final = str.maketrans("“”‘’", "\"\"''")
 _LAST_WORD = re.compile(r"\w*\.?\Z")
 _MASK = re.compile(f"[{MASKS[0]}-{MASKS[-1]}]")
 
@@ -165,7 +170,7 @@ class Masked:
         for found in protected(inner, *languages, all_figures=all_figures):
             if pool is None and found.is_figure:
                 continue
-            span = _with_quotes(inner, found, languages[1]) if pool and found.start > at else found
+            span = _with_quotes(inner, found, languages) if pool and found.start > at else found
             here = inner[span.start : span.end]
             mask = pool.next(span.is_figure) if pool else here
             pieces += [inner[at : span.start], mask]
@@ -288,12 +293,15 @@ class Masked:
         return _MASK.sub(form, output)
 
 
-def _with_quotes(text: str, span: Protected, language: str) -> Protected:
+def _with_quotes(text: str, span: Protected, languages: tuple[str, str]) -> Protected:
     """The span with the quotation marks around it, which a model may lose."""
-    marks = quotes_around(text, span.start, span.end, language)
+    marks = quotes_around(text, span.start, span.end, languages[1])
     if marks is None:
         return span
-    target = f"{marks[0]}{span.target}{marks[1]}"
+    opening, closing = marks
+    if languages == FRENCH_TO_ENGLISH:
+        opening, closing = opening.translate(_STRAIGHT), closing.translate(_STRAIGHT)
+    target = f"{opening}{span.target}{closing}"
     return span._replace(start=span.start - 1, end=span.end + 1, target=target)
 
 
@@ -318,25 +326,37 @@ def _readable(
     else:
         changed = [piece if at % 2 else unstressed(piece) for at, piece in enumerate(pieces)]
         text = "".join(changed)
-    if encode and languages[0] == "de" and not has_spans:
-        text = respelt(text, encode)
     if not has_spans:
-        text = without_guillemets(text, languages[0])
-        if (doubled := in_double_quotes(text)) != text:
-            text = doubled
-            # French has guillemets also where English has single marks.
-            if languages[1] != FRENCH or not _TYPOGRAPHIC.search(text):
-                forms.append(in_single_quotes)
-        if FRENCH in languages:
-            text = straight(text)
-    if languages[1] == FRENCH and not has_spans and (opened := apart(text)) != text:
-        text = opened
-        forms.append(joined)
+        if encode and languages[0] == "de":
+            text = respelt(text, encode)
+        text, more = _in_known_marks(text, languages)
+        forms += more
     if half := half_form(text, languages):
         forms.append(lambda output: output.translate(half))
     if languages[1] == FRENCH:
         forms += _french_forms(text, has_spans=has_spans)
     return text, tuple(forms)
+
+
+def _in_known_marks(
+    text: str, languages: tuple[str, str]
+) -> tuple[str, list[Callable[[str], str]]]:
+    """A text with marks that a model knows, and the forms that its translation takes from them."""
+    forms = list[Callable[[str], str]]()
+    text = without_guillemets(text, languages[0])
+    if (doubled := in_double_quotes(text)) != text:
+        text = doubled
+        # French has guillemets also where English has single marks.
+        if languages[1] != FRENCH or not _TYPOGRAPHIC.search(text):
+            forms.append(in_single_quotes)
+    if languages == FRENCH_TO_ENGLISH:
+        forms.append(with_straight_quotes)
+    if FRENCH in languages:
+        text = known(text) if languages[0] == FRENCH else straight(text)
+        if (opened := apart(text)) != text:
+            text = opened
+            forms.append(joined)
+    return text, forms
 
 
 def _french_forms(text: str, *, has_spans: bool) -> list[Callable[[str], str]]:

@@ -133,6 +133,9 @@ def test_only_several_hashtags_at_the_end_are_kept_apart() -> None:
         (("en", "de"), "“It is late.", "„Es ist spät.", "„Es ist spät."),
         (("", ""), "„Es ist spät.", "\"It's late.", "„It's late."),
         (("de", "en"), "„Ja“ und „Nein“", "“Yes” and “No”", "“Yes” and “No”"),
+        (("fr", "en"), "« Il est tard.", "«It's late.", "\"It's late."),
+        (("fr", "en"), "Partons », dit-il.", "Let's go, he said.", "Let's go\", he said."),
+        (("fr", "en"), "Et c'est tout. »", "And that is all. »", 'And that is all."'),
     ],
 )
 def test_half_of_a_quotation_is_written_as_in_the_target_language(
@@ -143,7 +146,7 @@ def test_half_of_a_quotation_is_written_as_in_the_target_language(
 
 @pytest.mark.parametrize(
     ("language", "expected"),
-    [("de", "Das „Genie“ und „es“"), ("fr", "Das «Genie» und »es«"), ("", "Das «Genie» und »es«")],
+    [("de", "Das „Genie“ und „es“"), ("fr", 'Das " Genie" und »es«'), ("", "Das «Genie» und »es«")],
 )
 def test_guillemets_are_read_as_the_marks_of_the_language(language: str, expected: str) -> None:
     masked = Masked.of("Das «Genie» und »es«", languages=(language, ""))
