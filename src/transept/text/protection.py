@@ -14,7 +14,7 @@ lower case. The final punctuation and the quotation marks of the translation fol
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import cycle
@@ -88,6 +88,7 @@ _SAID_TWICE = re.compile(r"\b(\w+),(?=(?: \w+)? \1,| \1\b)", re.IGNORECASE)
 _TYPOGRAPHIC = re.compile("[“”„«»]")
 _STRAIGHT: Final = str.maketrans("“”‘’", "\"\"''")
 _LAST_WORD = re.compile(r"\w*\.?\Z")
+_TAG = re.compile(r"<(?P<closes>/?)(?P<name>[\w:-]+)[^<>]*(?<!/)>")
 _MASK = re.compile(f"[{MASKS[0]}-{MASKS[-1]}]")
 
 
@@ -196,11 +197,27 @@ class Masked:
         return has_letters(text)
 
     def is_kept(self, output: str) -> bool:
-        """Whether an output of the model has each span, and no symbol that stands for none."""
+        """Whether an output of the model has each span, and no symbol that stands for none.
+
+        A closing tag must follow its opening tag.
+        """
         wanted = Counter(span.mask for span in self.spans)
         if any(output.count(mask) < n for mask, n in wanted.items()):
             return False
+        if any(output.find(one) > output.find(other) for one, other in self._tags()):
+            return False
         return sum(map(output.count, MASKS)) <= sum(wanted[mask] for mask in MASKS)
+
+    def _tags(self) -> Iterator[tuple[str, str]]:
+        """The symbols of each opening tag and of its closing tag."""
+        opened: list[tuple[str, str]] = []
+        for span in self.spans:
+            if not (tag := _TAG.match(span.source)):
+                continue
+            if not tag["closes"]:
+                opened.append((tag["name"], span.mask))
+            elif opened and opened[-1][0] == tag["name"]:
+                yield opened.pop()[1], span.mask
 
     @property
     def has_figures(self) -> bool:

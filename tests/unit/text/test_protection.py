@@ -50,6 +50,16 @@ def test_is_kept_fails_for_a_lost_doubled_or_invented_span() -> None:
     assert not masked.is_kept(f"{NAME} um {FIGURE}.")
 
 
+def test_is_kept_fails_for_a_closing_tag_before_its_opening_tag() -> None:
+    masked = Masked.of("Read the <b>terms</b> of <br/> use.")
+    opening, closing, alone = (span.mask for span in masked.spans)
+    assert masked.is_kept(f"{alone} Lies {opening}sie{closing}.")
+    assert not masked.is_kept(f"Lies {closing}sie{opening} {alone}.")
+    swapped = Masked.of("<b>One</b> or <b>two</b>.")
+    first, second, third, fourth = (span.mask for span in swapped.spans)
+    assert swapped.is_kept(f"{third}Zwei{fourth} oder {first}eins{second}.")
+
+
 def test_without_symbols_spans_stay_in_the_text() -> None:
     masked = Masked.of("Mail a@b.de at 3:30 pm.", masks=())
     assert masked.text == "Mail a@b.de at 3:30 pm."
