@@ -126,7 +126,8 @@ def double_quotes(text: str) -> int:
 
 def all_quotes(text: str) -> int:
     """The number of quotation marks, double and single. An apostrophe in a word is not one."""
-    return double_quotes(text) + len(re.findall(r"[‚‹›]|(?<!\w)['’‘]|['’‘](?!\w)", text))
+    # Neither is the one of an elision: `d'« amitié »`.
+    return double_quotes(text) + len(re.findall(r"[‚‹›]|(?<!\w)['’‘]|['’‘](?![\w«])", text))
 
 
 def has_unbalanced_quotes(text: str) -> bool:

@@ -27,7 +27,7 @@ import transept
 from transept.api.config import EngineName
 
 Translate = Callable[[Sequence[str]], list[str]]
-DIRECTIONS = ("en-de", "de-en", "en-fr")
+DIRECTIONS = ("en-de", "de-en", "en-fr", "fr-en")
 STOPS = {".", "!", "?", "…", ":"}
 SHORTEST, LONGEST = 0.5, 2.0
 """Characters of a translation per character of its source, for lines that are not outliers."""

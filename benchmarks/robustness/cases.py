@@ -20,7 +20,7 @@ from text_checks import (
 )
 
 FILE = Path(__file__).with_name("cases.toml")
-DIRECTIONS = ("en-de", "de-en", "en-fr")
+DIRECTIONS = ("en-de", "de-en", "en-fr", "fr-en")
 MOSTLY = 0.75
 """The share of capitals in a text that is written in capitals."""
 EVERY = 3

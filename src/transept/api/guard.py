@@ -21,13 +21,15 @@ from transept.text.cutting import cut
 from transept.text.french import FRENCH
 from transept.text.protection import Masked
 from transept.text.sentences import Piece, has_letters
-from transept.text.surface import with_small_start
+from transept.text.surface import with_small_start, with_small_word
 from transept.text.tokenizer import Tokenizer
 
 Choose = Callable[[Unit, Iterable[WithText]], list[WithText]]
 """Chooses among the outputs of a unit."""
 Decode = Callable[[Sequence[Unit], Choose | None], list[Outputs]]
 """Translates units, and returns the chosen outputs of the whole beam. None: all."""
+# German may need a capital within a sentence, and English only for some words: `Mantel`, `I`.
+_SMALL = {FRENCH: (with_small_start,), "en": (with_small_word,)}
 PART_TOKENS = 24
 """The maximum length of the parts of a sentence without protected spans."""
 
@@ -121,9 +123,8 @@ class Guard:
     def _part(self, piece: Piece, language: str) -> Unit:
         text, space = piece
         ids = self._source.encode(text) if has_letters(text) else []
-        # German and English may need a capital within a sentence: `Mantel`, `I`.
-        is_small = language == FRENCH and text[:1].islower()
-        return Unit(text, space, ids, masked=Masked(text, forms=(with_small_start,) * is_small))
+        forms = _SMALL.get(language, ()) if text[:1].islower() else ()
+        return Unit(text, space, ids, masked=Masked(text, forms=forms))
 
 
 def _between(text: str, marks: re.Pattern[str]) -> list[Piece]:

@@ -1,7 +1,8 @@
 """French typography: one apostrophe, and spaces before units and punctuation of two parts.
 
 Corpora with French have both apostrophes, also on their English side, so models of both directions
-are trained with the straight one, and read it.
+are trained with the straight one, and read it. They read a space after `n°`, and centuries in
+digits. In English, they mostly write straight quotation marks.
 """
 
 import re
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 FRENCH: Final = "fr"
+FRENCH_TO_ENGLISH: Final = (FRENCH, "en")
 # A private-use character stands for protected text, such as a number or a time.
 _MASK = "[\U000f0000-\U000ffffd]"
 # Some proceedings of parliaments have `l"eau`.
@@ -28,13 +30,22 @@ _AFTER: Final = {sign: f" {sign}" for sign in "$€£"}
 _AFTER_MILLIONS: Final = {"$": " de dollars", "€": " d'euros", "£": " de livres"}
 _QUOTED = re.compile(r'(?<!\w)"([^"]*)"(?!\w)|[“„]([^“”„]*)[“”]')
 OPENING: Final = frozenset('([“"')
-_JOINED = re.compile(r"(?<!\w)[(\[\"“](?=\w)")
+# Acronyms, as in `(WHO)`, are known next to a bracket.
+_JOINED = re.compile(r"(?<!\w)[(\[\"“](?=\w)(?![A-Z]{2})")
 _ALONE = re.compile(r"(?<!\S)[(\[\"“](?!\S)")
 _APART = re.compile(r"(?<![^\s(\[«'])([(\[\"“])\s+(?=\S)")
 _HOURS = re.compile(rf"({_MASK})( ?h)?eures?\b")
 _TIME = re.compile(r"\d h(?: \d\d)?\Z")
 _BEFORE_DAY = re.compile(rf"\b(de|à|sur|en) (?={_MASK})")
 _DAY = re.compile(r"\d{1,2}(?:er)? [a-zéû]{3,}|\d{4}-\d\d-\d\d\Z|\d{1,2}/\d{1,2}/\d{2,4}\Z")
+_NUMBER_SIGN = re.compile(r"\b([nN])[°º]\s?(?=\d)")
+_TIGHT = re.compile(r"«(?=\S)|(?<=\S)»")
+_GUILLEMET = re.compile(r"«\s*|\s*»|[“”„]")
+_NUMERAL = r"\b[IVX]+(?=(?:e|ème)\b)"
+_CENTURIES = re.compile(
+    rf"{_NUMERAL}\w+(?:(?:,|\s(?:et|ou|à))?\s(?:(?:le|du|au)\s)?{_NUMERAL}\w+)*(?=\ssiècle)"
+)
+_VALUES: Final = {"I": 1, "V": 5, "X": 10}
 _CONTRACTED: Final = {"de": "du", "à": "au", "sur": "le", "en": "le"}
 
 
@@ -46,6 +57,36 @@ def straight(text: str) -> str:
         "L'eau d'ici"
     """
     return _ELISION.sub("'", text)
+
+
+def known(text: str) -> str:
+    """A French text as a model knows it.
+
+    Example:
+        >>> known("L’article n°7, du XVIe siècle")
+        "L'article n° 7, du 16e siècle"
+        >>> known("«Oui», dit-elle.")
+        '"Oui", dit-elle.'
+    """
+    text = _TIGHT.sub('"', _NUMBER_SIGN.sub(r"\1° ", straight(text)))
+    return _CENTURIES.sub(lambda found: re.sub(_NUMERAL, _digits, found[0]), text)
+
+
+def _digits(numeral: re.Match[str]) -> str:
+    """The value of a Roman numeral. A letter before a larger one is subtracted."""
+    values = [_VALUES[letter] for letter in numeral[0]]
+    following = [*values[1:], 0]
+    return str(sum(-n if n < m else n for n, m in zip(values, following, strict=True)))
+
+
+def with_straight_quotes(text: str) -> str:
+    """An English text with straight quotation marks, as models of French mostly write them.
+
+    Example:
+        >>> with_straight_quotes("«Yes. » The “word”")
+        '"Yes." The "word"'
+    """
+    return _GUILLEMET.sub('"', text)
 
 
 def apart(text: str) -> str:

@@ -7,8 +7,11 @@ POINT: Final = {"en": (",", "."), "de": (".", ","), "fr": ("\u202f", ",")}
 """The separator of thousands and the decimal separator of a language."""
 
 _CURRENCY = re.compile(
-    r"(?P<before>[$€£¥])?\s?(?P<number>\d[\d.,'’\u202f ]*?)\s?(?P<after>[$€£¥])?"
+    r"(?P<before>[$€£¥])?\s?(?P<number>\d[\d.,'’\u202f ]*?)\s?(?P<after>[$€£¥](?P<cents>\d\d)?)?"
 )
+# French has no decimal points, so `48.500` is large. `0.125` is written as in English.
+_FRENCH_LARGE = re.compile(r"[-+±]?[1-9]\d{0,2}(?:[ \u202f.'’]\d{3})+(?:,\d+)?")
+_FRENCH_SEPARATOR = re.compile(r"[ .'’]")
 _CLOCKS: Final = frozenset({"en", "de", "fr"})
 _CLOCK = re.compile(
     r"(?P<hour>\d{1,2})(?:(?:[:.]|(?P<heures>\s?h\s?))(?P<minute>\d\d))?(?P<rest>:\d\d)?\s?"
@@ -43,13 +46,14 @@ def number(text: str, source: str, target: str) -> str:
     Example:
         >>> number("12,345.67", "en", "de"), number("1.234,5", "de", "en")
         ('12.345,67', '1,234.5')
-        >>> number("12 345,6", "fr", "en")
-        '12,345.6'
+        >>> number("12 345,6", "fr", "en"), number("48.500", "fr", "en")
+        ('12,345.6', '48,500')
     """
     if source not in POINT or target not in POINT:
         return text
     (thousands, point), (new_thousands, new_point) = POINT[source], POINT[target]
-    figure = text.replace(" ", thousands) if source == "fr" else text
+    is_french = source == "fr" and _FRENCH_LARGE.fullmatch(text)
+    figure = _FRENCH_SEPARATOR.sub(thousands, text) if is_french else text
     if not re.fullmatch(
         rf"[-+±]?\d+(?:{re.escape(thousands)}\d{{3}})*(?:{re.escape(point)}\d+)?", figure
     ):
@@ -64,12 +68,15 @@ def amount(text: str, source: str, target: str) -> str:
     Example:
         >>> amount("$12,345.67", "en", "de"), amount("1.234,56 €", "de", "en")
         ('12.345,67 $', '€1,234.56')
+        >>> amount("1€20", "fr", "en")
+        '€1.20'
     """
     found = _CURRENCY.fullmatch(text)
     if found is None or source not in POINT or target not in POINT:
         return text
-    sign = found["before"] or found["after"]
-    value = number(found["number"], source, target)
+    sign, cents = found["before"] or found["after"][:1], found["cents"]
+    figure = found["number"] + (POINT[source][1] + cents if cents else "")
+    value = number(figure, source, target)
     return f"{sign}{value}" if target == "en" else f"{value} {sign}"
 
 
@@ -101,6 +108,20 @@ def clock_time(text: str, source: str, target: str) -> str:
         whole = f"{hour} h {minute}" if minute and int(minute) else f"{hour} h"
         return f"{hour}:{minute}{rest}" if rest else whole
     return f"{hour} Uhr" if minute is None else f"{hour}:{minute}{rest} Uhr"
+
+
+def duration(text: str, source: str, target: str) -> str:
+    """A French duration with hours and minutes.
+
+    Example:
+        >>> duration("1 h 30", "fr", "en")
+        '1 hour 30 minutes'
+    """
+    found = _CLOCK.fullmatch(text)
+    if found is None or target != "en" or not found["heures"]:
+        return clock_time(text, source, target)
+    parts = ((int(found["hour"]), "hour"), (int(found["minute"]), "minute"))
+    return " ".join(f"{n} {unit}{'' if n == 1 else 's'}" for n, unit in parts if n)
 
 
 def day_of_month(text: str, source: str, target: str) -> str:

@@ -6,15 +6,15 @@
     - Schreib an info@example.org, oder ruf um 15:30 Uhr an 🙂
 
 Each protected span is replaced by a symbol of the vocabulary that the model has learned to copy. A
-vocabulary without such symbols leaves the spans in the text. List markers and emoji at the ends of
-a sentence are not given to the model. A sentence in capitals is read in lower case. The final
-punctuation and the quotation marks of the translation follow the sentence.
+vocabulary without such symbols leaves the spans in the text. List markers, emoji and several
+hashtags at the ends of a sentence are not given to the model. A sentence in capitals is read in
+lower case. The final punctuation and the quotation marks of the translation follow the sentence.
 """
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import cycle
@@ -23,14 +23,17 @@ from typing import Final, NamedTuple
 from transept.text.figures import has_figures, loses_figures
 from transept.text.french import (
     FRENCH,
+    FRENCH_TO_ENGLISH,
     OPENING,
     apart,
     fitted,
     joined,
+    known,
     spaced,
     straight,
     with_amounts,
     with_guillemets,
+    with_straight_quotes,
 )
 from transept.text.sentences import has_letters
 from transept.text.spans import EMOJI, MASKS, Protected, protected
@@ -56,10 +59,11 @@ Links = tuple[tuple[int, int], ...]
 _UNKNOWN: Final = {
     **dict.fromkeys(map(ord, "\xad\u200b\u2060\ufeff"), ""),
     **dict.fromkeys(map(ord, "\xa0\u2007\u2009\u202f"), " "),
+    **{ord(raised): letter for raised, letter in zip("ᵈᵉᵐⁿʳˢ", "demnrs", strict=True)},
     **WINDOWS,
 }
-"""Characters that a model has not seen: invisible ones, which are removed, spaces, and those of
-Windows."""
+"""Characters that a model has not seen: invisible ones, which are removed, spaces, the raised
+letters of French abbreviations, and those of Windows."""
 _MONTH = r"(?:Jan|Jän|Feb|Mär|Mar|Apr|Ma[iy]|Jun|Jul|Aug|Sep|O[kc]t|Nov|De[zc])"
 # A number with a full stop is an ordinal, not a list marker, if it begins a date. The number of a
 # section, such as 3.2.1, is a marker before a capital letter.
@@ -68,7 +72,11 @@ _MARKER = re.compile(
     rf"|\d{{1,3}}\.(?!\s+(?:{_MONTH}|[a-zäöü]))|\d{{1,2}}(?:\.\d{{1,2}}){{2,3}}\.?(?=\s+[A-ZÀ-Ü]))"
     r"\s+)+"
 )
-_EDGE = re.compile(rf"(?:\s*{EMOJI})+\s*\Z|\A\s*(?:{EMOJI}\s*)+")
+# Several hashtags at the end are labels. A single one may be a word: `I love #paris`.
+_EDGE = re.compile(
+    rf"(?:\s*{EMOJI})*(?:\s+#\w[\w-]*(?!\S)){{2,}}(?:\s*{EMOJI})*\s*\Z"
+    rf"|(?:\s*{EMOJI})+\s*\Z|\A\s*(?:{EMOJI}\s*)+"
+)
 # One to eight words at least four times in a row, or up to eight letters at least eight times.
 _WORD = re.compile(r"\w+")
 _LOOP = re.compile(r"(\b\w+(?:\W+\w+){0,7}?)(?:\W+\1\b){3,}|([^\W\d_]{1,8}?)\2{7,}")
@@ -78,7 +86,9 @@ _ITEM_TWICE = re.compile(r"\b(\w{3,}),(?=(?: \w+)? \1,)")
 # The words of a sentence may be shorter than those of its translation: `no, no`.
 _SAID_TWICE = re.compile(r"\b(\w+),(?=(?: \w+)? \1,| \1\b)", re.IGNORECASE)
 _TYPOGRAPHIC = re.compile("[“”„«»]")
+_STRAIGHT: Final = str.maketrans("“”‘’", "\"\"''")
 _LAST_WORD = re.compile(r"\w*\.?\Z")
+_TAG = re.compile(r"<(?P<closes>/?)(?P<name>[\w:-]+)[^<>]*(?<!/)>")
 _MASK = re.compile(f"[{MASKS[0]}-{MASKS[-1]}]")
 
 
@@ -125,7 +135,7 @@ class Masked:
     before: str = ""
     """A list marker or emoji, which is written before the translation."""
     after: str = ""
-    """Emoji, which are written after the translation."""
+    """Emoji and hashtags, which are written after the translation."""
     spans: tuple[MaskedSpan, ...] = ()
     forms: tuple[Callable[[str], str], ...] = ()
     """What the translation takes from the sentence: its capitals, its single quotation marks."""
@@ -161,7 +171,7 @@ class Masked:
         for found in protected(inner, *languages, all_figures=all_figures):
             if pool is None and found.is_figure:
                 continue
-            span = _with_quotes(inner, found, languages[1]) if pool and found.start > at else found
+            span = _with_quotes(inner, found, languages) if pool and found.start > at else found
             here = inner[span.start : span.end]
             mask = pool.next(span.is_figure) if pool else here
             pieces += [inner[at : span.start], mask]
@@ -187,11 +197,27 @@ class Masked:
         return has_letters(text)
 
     def is_kept(self, output: str) -> bool:
-        """Whether an output of the model has each span, and no symbol that stands for none."""
+        """Whether an output of the model has each span, and no symbol that stands for none.
+
+        A closing tag must follow its opening tag.
+        """
         wanted = Counter(span.mask for span in self.spans)
         if any(output.count(mask) < n for mask, n in wanted.items()):
             return False
+        if any(output.find(one) > output.find(other) for one, other in self._tags()):
+            return False
         return sum(map(output.count, MASKS)) <= sum(wanted[mask] for mask in MASKS)
+
+    def _tags(self) -> Iterator[tuple[str, str]]:
+        """The symbols of each opening tag and of its closing tag."""
+        opened: list[tuple[str, str]] = []
+        for span in self.spans:
+            if not (tag := _TAG.match(span.source)):
+                continue
+            if not tag["closes"]:
+                opened.append((tag["name"], span.mask))
+            elif opened and opened[-1][0] == tag["name"]:
+                yield opened.pop()[1], span.mask
 
     @property
     def has_figures(self) -> bool:
@@ -284,12 +310,15 @@ class Masked:
         return _MASK.sub(form, output)
 
 
-def _with_quotes(text: str, span: Protected, language: str) -> Protected:
+def _with_quotes(text: str, span: Protected, languages: tuple[str, str]) -> Protected:
     """The span with the quotation marks around it, which a model may lose."""
-    marks = quotes_around(text, span.start, span.end, language)
+    marks = quotes_around(text, span.start, span.end, languages[1])
     if marks is None:
         return span
-    target = f"{marks[0]}{span.target}{marks[1]}"
+    opening, closing = marks
+    if languages == FRENCH_TO_ENGLISH:
+        opening, closing = opening.translate(_STRAIGHT), closing.translate(_STRAIGHT)
+    target = f"{opening}{span.target}{closing}"
     return span._replace(start=span.start - 1, end=span.end + 1, target=target)
 
 
@@ -314,25 +343,37 @@ def _readable(
     else:
         changed = [piece if at % 2 else unstressed(piece) for at, piece in enumerate(pieces)]
         text = "".join(changed)
-    if encode and languages[0] == "de" and not has_spans:
-        text = respelt(text, encode)
     if not has_spans:
-        text = without_guillemets(text, languages[0])
-        if (doubled := in_double_quotes(text)) != text:
-            text = doubled
-            # French has guillemets also where English has single marks.
-            if languages[1] != FRENCH or not _TYPOGRAPHIC.search(text):
-                forms.append(in_single_quotes)
-        if FRENCH in languages:
-            text = straight(text)
-    if languages[1] == FRENCH and not has_spans and (opened := apart(text)) != text:
-        text = opened
-        forms.append(joined)
+        if encode and languages[0] == "de":
+            text = respelt(text, encode)
+        text, more = _in_known_marks(text, languages)
+        forms += more
     if half := half_form(text, languages):
         forms.append(lambda output: output.translate(half))
     if languages[1] == FRENCH:
         forms += _french_forms(text, has_spans=has_spans)
     return text, tuple(forms)
+
+
+def _in_known_marks(
+    text: str, languages: tuple[str, str]
+) -> tuple[str, list[Callable[[str], str]]]:
+    """A text with marks that a model knows, and the forms that its translation takes from them."""
+    forms = list[Callable[[str], str]]()
+    text = without_guillemets(text, languages[0])
+    if (doubled := in_double_quotes(text)) != text:
+        text = doubled
+        # French has guillemets also where English has single marks.
+        if languages[1] != FRENCH or not _TYPOGRAPHIC.search(text):
+            forms.append(in_single_quotes)
+    if languages == FRENCH_TO_ENGLISH:
+        forms.append(with_straight_quotes)
+    if FRENCH in languages:
+        text = known(text) if languages[0] == FRENCH else straight(text)
+        if (opened := apart(text)) != text:
+            text = opened
+            forms.append(joined)
+    return text, forms
 
 
 def _french_forms(text: str, *, has_spans: bool) -> list[Callable[[str], str]]:
@@ -414,7 +455,7 @@ def _word_ranges(
 
 
 def _edges(text: str) -> tuple[str, str, str]:
-    """Split a sentence into a list marker or emoji, the text, and emoji."""
+    """Split a sentence into a list marker or emoji, the text, and emoji or hashtags."""
     start, end = 0, len(text)
     if found := _MARKER.match(text):
         start = found.end()

@@ -3,8 +3,8 @@ r"""Rule-based sentence splitting, without losing any text.
 A sentence ends at a line break or a tab (which separates the cells of a table), and after 。！？
 even without a space. It also ends at white space if the word before it ends in . ! ? or similar,
 optionally followed by closing quotes and brackets, and the following text does not look like the
-middle of a sentence (a lower-case letter or a comma). A single full stop needs one more test,
-because it may belong to its word:
+middle of a sentence (a lower-case letter or a comma). White space before a closing `»`, as in
+French, ends none. A single full stop needs one more test, because it may belong to its word:
 
     Dr. z.B. vs.        never end a sentence
     No. 5, S. 12        do not end one before a number
@@ -128,6 +128,7 @@ _SPELT = re.compile(
     rf"(?:(?<![^\s{re.escape(_OPENERS)}.])(?:[^\W\d_]\.\s?|[^\W\d_]{{2}}\.))+[^\W\d_]{{1,3}}\Z"
 )
 _SPELT_LENGTH = 16
+_SPACED_CLOSER = re.compile(r"\s+(?=»(?!\w))")
 _HIRAGANA = re.compile("[\u3041-\u309f]")
 
 
@@ -195,7 +196,9 @@ def _quote_continues(text: str, end: int) -> bool:
 
 def _ends_sentence(text: str, start: int, gap: re.Match[str], rules: _Rules) -> bool:
     """Whether the white space after a word ends the sentence that began at `start`."""
-    before = text[max(start, gap.start() - 64) : gap.start()]
+    if _SPACED_CLOSER.match(text, gap.start()):
+        return False
+    before = _SPACED_CLOSER.sub("", text[max(start, gap.start() - 64) : gap.start()])
     word = before.split()[-1]
     body = word.rstrip(CLOSERS)
     stem = body.rstrip(STOPS)

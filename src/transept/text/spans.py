@@ -6,7 +6,14 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from transept.text.french import FRENCH
-from transept.text.numbers import ANY_MONTH, amount, clock_time, day_of_month, number
+from transept.text.numbers import (
+    ANY_MONTH,
+    amount,
+    clock_time,
+    day_of_month,
+    duration,
+    number,
+)
 from transept.text.spoken import MAY_BE_SPOKEN, SPOKEN, spoken_time
 
 MASKS: Final = tuple(map(chr, range(0xF2590, 0xF2598)))
@@ -100,7 +107,10 @@ _TO_FRENCH: Final = {
     "small amount": rf"(?<!\w)[$€£¥]\s?\d+{_FIGURE_END}{_NOT_LARGE}",
     "spoken time": SPOKEN["en"],
 }
-_FROM_FRENCH: Final = {"spoken time": SPOKEN["fr"]}
+_FROM_FRENCH: Final = {
+    "small amount": r"(?<![\w.,])\d+\s?[$€£¥](?:\d\d)?(?!\w)",
+    "spoken time": SPOKEN["fr"],
+}
 """What a model writes well in German, but not in French: the sign changes its place, and the recipe
 of German has times of day."""
 _LOOSE: Final = {
@@ -139,9 +149,14 @@ _CONVERT: Final[dict[str, Callable[[str, str, str], str]]] = {
     "small amount": amount,
     "time": clock_time,
     "spoken time": spoken_time,
+    "duration": duration,
     "day": day_of_month,
 }
 FIGURES: Final = frozenset({*_CONVERT, "date", "small number"})
+# French writes `2 h 30` for a time and for a duration.
+_DURING = re.compile(
+    r"\b(?:pendant|durant|dur(?:e|ent|ait|é|era)|en|faut|prend|(?:plus|moins|durée) de)\s\Z", re.I
+)
 # `Python 3.11 is` has a version: a name within the sentence precedes it, and it counts nothing.
 _AFTER_NAME = re.compile(r"\S\s+[A-Z][\w+#-]*\s\Z")
 _NOT_COUNTED = re.compile(
@@ -196,6 +211,8 @@ def protected(
 
 def _kind(found: re.Match[str]) -> str:
     kind = _NAMES[int((found.lastgroup or "")[1:])]
+    if kind == "time" and _DURING.search(found.string, 0, found.start()):
+        return "duration"
     if kind != "number" or not _AFTER_NAME.search(found.string, 0, found.start()):
         return kind
     return "version" if _NOT_COUNTED.match(found.string, found.end()) else kind

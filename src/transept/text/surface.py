@@ -55,6 +55,11 @@ _HALVES: Final = {
 WINDOWS: Final = {code: bytes([code]).decode("cp1252", "ignore") for code in range(0x80, 0xA0)}
 """The characters of Windows in place of control characters: text in its encoding that was read as
 Latin-1 has these, and a model trained on such text writes them."""
+_SMALL_WORD = re.compile(
+    r"\A(?:An?|The|This|That|These|Those|There|He|She|It|We|You|They|His|Her|Its|Our|Your|Their|My"
+    r"|And|But|Or|So|If|When|While|Where|Who|Which|Because|Although|Since|After|Before|As|At|By|For"
+    r"|From|In|Of|On|To|With|Not|No|Some)\b"
+)
 _CLAUSE_END = re.compile(r"[,;:.!?…]|\s[–—-]\s|\Z")
 
 
@@ -84,6 +89,16 @@ def with_first_case(source: str, output: str) -> str:
 def with_small_start(output: str) -> str:
     """The output without a capital at its start, except that of an acronym."""
     return output if output[1:2].isupper() else output[:1].lower() + output[1:]
+
+
+def with_small_word(output: str) -> str:
+    """The English output without a capital at its start, if that is no name and not `I`.
+
+    Example:
+        >>> with_small_word("A hat"), with_small_word("Anna")
+        ('a hat', 'Anna')
+    """
+    return _SMALL_WORD.sub(lambda found: found[0].lower(), output)
 
 
 def stable_start(output: str) -> str:

@@ -126,8 +126,8 @@ def test_sentence_without_spans_is_translated_in_parts(model: transept.Transduce
     assert one.text.replace("<", "").replace(">", "") == text
 
 
-@pytest.mark.parametrize(("language", "n_capitals"), [("fr", 1), ("de", 3)])
-def test_only_french_parts_within_a_sentence_lose_their_capital(
+@pytest.mark.parametrize(("language", "n_capitals"), [("fr", 1), ("en", 1), ("de", 3)])
+def test_parts_within_a_sentence_lose_their_capital_except_in_german(
     model: transept.Transducer, language: str, n_capitals: int
 ) -> None:
     text = "We came, and we saw the city, and then we went home again, because it was late."

@@ -123,6 +123,7 @@ def test_apostrophe_is_not_a_quotation_mark(checks: Any) -> None:
     assert checks.all_quotes("I don't know Anna’s brother.") == 0
     assert checks.all_quotes("He said ‘yes’ and “no”.") == 4
     assert checks.all_quotes("Er sagte ‚ja‘ und »nein«.") == 4
+    assert checks.all_quotes("Le sens d'« oui » et l’«eau»") == 4
 
 
 def test_brackets_are_counted_by_kind(checks: Any) -> None:

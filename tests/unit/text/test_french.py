@@ -8,7 +8,7 @@ from transept.text.spans import MASKS
 from transept.text.variation import Variation
 
 TO_FRENCH, FROM_FRENCH = ("en", "fr"), ("fr", "en")
-FIGURE = MASKS[len(MASKS) // 2]
+FIGURE, OTHER_FIGURE = MASKS[len(MASKS) // 2 :][:2]
 
 
 @pytest.mark.parametrize(
@@ -111,10 +111,11 @@ def test_words_fit_the_times_and_dates_between_them(
 
 
 def test_dates_with_months_are_contracted_with_the_preposition() -> None:
-    source, other = "From June 12 to July 1", MASKS[len(MASKS) // 2 + 1]
+    source = "From June 12 to July 1"
     masked = Masked.of(source, languages=TO_FRENCH, all_figures=True)
-    assert masked.restored(f"De {FIGURE} à {other}") == "De 12 juin au 1er juillet"
-    assert masked.restored(f"du {FIGURE} jusqu'à {other}") == "Du 12 juin jusqu'au 1er juillet"
+    assert masked.restored(f"De {FIGURE} à {OTHER_FIGURE}") == "De 12 juin au 1er juillet"
+    output = f"du {FIGURE} jusqu'à {OTHER_FIGURE}"
+    assert masked.restored(output) == "Du 12 juin jusqu'au 1er juillet"
 
 
 def test_alignment_counts_no_word_that_a_time_replaces() -> None:
@@ -163,11 +164,47 @@ def test_unpaired_quotation_mark_does_not_become_a_guillemet() -> None:
         ("Il y a 14\u00a0000\u00a0000 ans.", f"Il y a {FIGURE} ans.", ["14,000,000"]),
         ("À 15 h 30, il pleut.", f"À {FIGURE}, il pleut.", ["15:30"]),
         ("N’entrez PAS !", "N'entrez pas !", []),
+        ("Le stade a 48.500 places.", f"Le stade a {FIGURE} places.", ["48,500"]),
+        ("Il vaut 0.125 ou 1.25.", f"Il vaut {FIGURE} ou {OTHER_FIGURE}.", ["0.125", "1.25"]),
+        ("5 € ou 1€20", f"{FIGURE} ou {OTHER_FIGURE}", ["€5", "€1.20"]),
+        ("45 k€, C$4", "45 k€, C$4", []),
+        ("La marche dure 2h05.", f"La marche dure {FIGURE}.", ["2 hours 5 minutes"]),
+        ("Il part pendant 1 h 30.", f"Il part pendant {FIGURE}.", ["1 hour 30 minutes"]),
+        ("Il part en 10:30.", f"Il part en {FIGURE}.", ["10:30"]),
+        ("La question n°7, n° 8", "La question n° 7, n° 8", []),
+        ("le 1ᵉʳ mai, Mᵐᵉ Roy", "le 1er mai, Mme Roy", []),
+        ("au XIVe et au XIXème siècle", "au 14e et au 19ème siècle", []),
+        ("Le IIIe Reich, XXe rapport", "Le IIIe Reich, XXe rapport", []),
+        ("Le mot «eau» (froide) (OMS)", 'Le mot " eau" ( froide) (OMS)', []),
+        ("Le mot « eau »", "Le mot « eau »", []),
+        ("Le mot “{x}”", f"Le mot {MASKS[0]}", ['"{x}"']),
+        ("Le mot ‘{x}’", f"Le mot {MASKS[0]}", ["'{x}'"]),
     ],
 )
 def test_french_is_read_as_the_model_knows_it(source: str, text: str, forms: list[str]) -> None:
     masked = Masked.of(source, languages=FROM_FRENCH)
     assert (masked.text, [span.target for span in masked.spans]) == (text, forms)
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "expected"),
+    [
+        ("Le mot « eau ».", "The word « water ».", 'The word "water".'),
+        ("Le mot “eau”.", "The word “water”.", 'The word "water".'),
+        ("Le mot ‘eau’.", 'The word "water".', "The word 'water'."),
+        ("Ma voiture (bleue)", "My car ( blue)", "My car (blue)"),
+    ],
+)
+def test_translation_from_french_has_straight_quotation_marks(
+    source: str, output: str, expected: str
+) -> None:
+    assert Masked.of(source, languages=FROM_FRENCH).restored(output) == expected
+
+
+def test_spans_without_symbols_keep_their_marks() -> None:
+    masked = Masked.of("La clé `«n°7»`", (), languages=FROM_FRENCH)
+    assert masked.text == "La clé `«n°7»`"
+    assert masked.restored("The key `«n°7»`") == "The key `«n°7»`"
 
 
 def test_code_keeps_its_apostrophes() -> None:

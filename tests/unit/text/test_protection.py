@@ -50,6 +50,16 @@ def test_is_kept_fails_for_a_lost_doubled_or_invented_span() -> None:
     assert not masked.is_kept(f"{NAME} um {FIGURE}.")
 
 
+def test_is_kept_fails_for_a_closing_tag_before_its_opening_tag() -> None:
+    masked = Masked.of("Read the <b>terms</b> of <br/> use.")
+    opening, closing, alone = (span.mask for span in masked.spans)
+    assert masked.is_kept(f"{alone} Lies {opening}sie{closing}.")
+    assert not masked.is_kept(f"Lies {closing}sie{opening} {alone}.")
+    swapped = Masked.of("<b>One</b> or <b>two</b>.")
+    first, second, third, fourth = (span.mask for span in swapped.spans)
+    assert swapped.is_kept(f"{third}Zwei{fourth} oder {first}eins{second}.")
+
+
 def test_without_symbols_spans_stay_in_the_text() -> None:
     masked = Masked.of("Mail a@b.de at 3:30 pm.", masks=())
     assert masked.text == "Mail a@b.de at 3:30 pm."
@@ -118,6 +128,13 @@ def test_list_markers_and_leading_emoji_are_kept_apart(marker: str) -> None:
     assert masked.restored("Milch kaufen.") == f"{marker}Milch kaufen 🎉🎂"
 
 
+def test_only_several_hashtags_at_the_end_are_kept_apart() -> None:
+    masked = Masked.of("A day at the lake 🎉 #sun #no-filter")
+    assert (masked.text, masked.after) == ("A day at the lake", " 🎉 #sun #no-filter")
+    for text in ("I love #paris", "Ask in #help, #news", "#a #b"):
+        assert Masked.of(text).after == ""
+
+
 @pytest.mark.parametrize(
     ("languages", "source", "output", "expected"),
     [
@@ -126,6 +143,9 @@ def test_list_markers_and_leading_emoji_are_kept_apart(marker: str) -> None:
         (("en", "de"), "“It is late.", "„Es ist spät.", "„Es ist spät."),
         (("", ""), "„Es ist spät.", "\"It's late.", "„It's late."),
         (("de", "en"), "„Ja“ und „Nein“", "“Yes” and “No”", "“Yes” and “No”"),
+        (("fr", "en"), "« Il est tard.", "«It's late.", "\"It's late."),
+        (("fr", "en"), "Partons », dit-il.", "Let's go, he said.", "Let's go\", he said."),
+        (("fr", "en"), "Et c'est tout. »", "And that is all. »", 'And that is all."'),
     ],
 )
 def test_half_of_a_quotation_is_written_as_in_the_target_language(
@@ -136,7 +156,7 @@ def test_half_of_a_quotation_is_written_as_in_the_target_language(
 
 @pytest.mark.parametrize(
     ("language", "expected"),
-    [("de", "Das „Genie“ und „es“"), ("fr", "Das «Genie» und »es«"), ("", "Das «Genie» und »es«")],
+    [("de", "Das „Genie“ und „es“"), ("fr", 'Das " Genie" und »es«'), ("", "Das «Genie» und »es«")],
 )
 def test_guillemets_are_read_as_the_marks_of_the_language(language: str, expected: str) -> None:
     masked = Masked.of("Das «Genie» und »es«", languages=(language, ""))

@@ -44,6 +44,8 @@ ONE: list[tuple[Language, str]] = [
     ("other", "Wir kommen am 3. Mai. | Er ist 18. | Sie auch."),
     ("en", "He turned 18. | Mary knew. | 2. Method and tools. | I am 12. | Ann is 14."),
     ("fr", "M. Dupont est là. | Il dit: «Non.» | C'est fini. | Cf. p. 5.."),
+    ("fr", "Il dit : « Non. » | Elle part. | « Oui ? » | « Vraiment ! » dit-il. | Fin. »"),
+    ("fr", "(« Si. ») | Il ajoute : « Bon. | C'est tout. » | Puis il part."),
 ]
 
 
