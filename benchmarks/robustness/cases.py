@@ -48,6 +48,8 @@ class Case:
     caps: bool = False
     translated: list[str] | None = None
     max_ratio: float | None = None
+    plain: bool = False
+    """Whether it is not sent as HTML, in which asterisks and escaped tags are ordinary text."""
 
 
 def load(file: Path = FILE) -> list[Case]:
@@ -146,7 +148,7 @@ ALWAYS: dict[str, Check] = {
 
 def in_html(cases: list[Case]) -> Iterator[tuple[Case, str]]:
     """Each case as HTML, where white space is one space, and the HTML to translate."""
-    for number, case in enumerate(cases):
+    for number, case in enumerate(one for one in cases if not one.plain):
         text = html.escape(case.source, quote=False)
         case = replace(
             case,
