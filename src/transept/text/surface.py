@@ -92,7 +92,7 @@ def with_small_start(output: str) -> str:
 
 
 def with_small_word(output: str) -> str:
-    """The English output without a capital at its start, if that is no name and not `I`.
+    """The English output without a capital at its start, unless it is a name or `I`.
 
     Example:
         >>> with_small_word("A hat"), with_small_word("Anna")
