@@ -12,6 +12,7 @@ _CURRENCY = re.compile(
 # French has no decimal points, so `48.500` is large. `0.125` is written as in English.
 _FRENCH_LARGE = re.compile(r"[-+±]?[1-9]\d{0,2}(?:[ \u202f.'’]\d{3})+(?:,\d+)?")
 _FRENCH_SEPARATOR = re.compile(r"[ .'’]")
+_HEURES = re.compile(r"(?P<hour>\d{1,2})\s?h(?:\s?(?P<minute>\d\d))?")
 _CLOCKS: Final = frozenset({"en", "de", "fr"})
 _CLOCK = re.compile(
     r"(?P<hour>\d{1,2})(?:(?:[:.]|(?P<heures>\s?h\s?))(?P<minute>\d\d))?(?P<rest>:\d\d)?\s?"
@@ -110,17 +111,27 @@ def clock_time(text: str, source: str, target: str) -> str:
     return f"{hour} Uhr" if minute is None else f"{hour}:{minute}{rest} Uhr"
 
 
-def duration(text: str, source: str, target: str) -> str:
-    """A French duration with hours and minutes.
+def whole_hour(text: str, source: str, target: str) -> str:
+    """A French time without minutes. Empty for other languages.
 
     Example:
-        >>> duration("1 h 30", "fr", "en")
-        '1 hour 30 minutes'
+        >>> whole_hour("9 h", "fr", "en")
+        '9:00'
     """
-    found = _CLOCK.fullmatch(text)
-    if found is None or target != "en" or not found["heures"]:
+    return f"{int(text.rstrip('h'))}:00" if (source, target) == ("fr", "en") else ""
+
+
+def duration(text: str, source: str, target: str) -> str:
+    """A French duration of hours, or hours and minutes.
+
+    Example:
+        >>> duration("1 h 30", "fr", "en"), duration("2 h", "fr", "en")
+        ('1 hour 30 minutes', '2 hours')
+    """
+    found = _HEURES.fullmatch(text)
+    if found is None or target != "en":
         return clock_time(text, source, target)
-    parts = ((int(found["hour"]), "hour"), (int(found["minute"]), "minute"))
+    parts = ((int(found["hour"]), "hour"), (int(found["minute"] or 0), "minute"))
     return " ".join(f"{n} {unit}{'' if n == 1 else 's'}" for n, unit in parts if n)
 
 

@@ -13,6 +13,7 @@ from transept.text.numbers import (
     day_of_month,
     duration,
     number,
+    whole_hour,
 )
 from transept.text.spoken import MAY_BE_SPOKEN, SPOKEN, spoken_time
 
@@ -103,6 +104,11 @@ _KINDS: Final = {
     "script": rf"{_OTHER_SCRIPT}(?:[ \u3000]{_OTHER_SCRIPT})*",
     "number": rf"(?<![\w.,])[-+±]?{_FIGURE}(?:[-/]\d+)*{_FIGURE_END}",
 }
+_HOUR = r"(?:1?\d|2[0-4])\s?h"
+_AT_HOUR = (
+    r"(?i:(?<=\bà\s)|(?<=\bvers\s)|(?<=\bavant\s)|(?<=\bdès\s)|(?<=\bentre\s)|(?<=h\set\s)"
+    r"|(?<=h\s[-–]\s)|(?<=h[-–]))"
+)
 _TO_FRENCH: Final = {
     "small amount": rf"(?<!\w)[$€£¥]\s?\d+{_FIGURE_END}{_NOT_LARGE}",
     "spoken time": SPOKEN["en"],
@@ -110,6 +116,9 @@ _TO_FRENCH: Final = {
 _FROM_FRENCH: Final = {
     "small amount": r"(?<![\w.,])\d+\s?[$€£¥](?:\d\d)?(?!\w)",
     "spoken time": SPOKEN["fr"],
+    "whole hour": rf"""{_AT_HOUR}{_HOUR}(?!\w|\s\d|\s(?:de|d')\b)
+        | (?<![\w.,:]){_HOUR}(?=(?:\s(?:à|et)\s|\s?[-–]\s?){_HOUR})""",
+    "hours": r"(?<=\s)\d{1,2}\s?h(?!\w|\s\d)",
 }
 """What a model writes well in German, but not in French: the sign changes its place, and the recipe
 of German has times of day."""
@@ -119,7 +128,7 @@ _LOOSE: Final = {
     "small number": r"(?<![\w.,])\d+(?![\d.,]*\d|\w{3})",
 }
 """Figures that a model mostly translates well, and better than it copies a symbol for them."""
-_NAMES = (*_KINDS, *_TO_FRENCH, *_LOOSE)
+_NAMES = (*_KINDS, *{**_TO_FRENCH, **_FROM_FRENCH}, *_LOOSE)
 
 
 @cache
@@ -150,6 +159,8 @@ _CONVERT: Final[dict[str, Callable[[str, str, str], str]]] = {
     "time": clock_time,
     "spoken time": spoken_time,
     "duration": duration,
+    "whole hour": whole_hour,
+    "hours": lambda *_: "",  # a time or a duration, unless a word before it decides
     "day": day_of_month,
 }
 FIGURES: Final = frozenset({*_CONVERT, "date", "small number"})
@@ -211,7 +222,7 @@ def protected(
 
 def _kind(found: re.Match[str]) -> str:
     kind = _NAMES[int((found.lastgroup or "")[1:])]
-    if kind == "time" and _DURING.search(found.string, 0, found.start()):
+    if kind in ("time", "hours") and _DURING.search(found.string, 0, found.start()):
         return "duration"
     if kind != "number" or not _AFTER_NAME.search(found.string, 0, found.start()):
         return kind
