@@ -7,7 +7,7 @@ use AVX-512: with Zen 5 it computes 110 GFLOP/s per core, and oneDNN, which torc
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
-from timeit import repeat
+from timeit import timeit
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -37,8 +37,12 @@ def fastest_library() -> Library:
     if not torch.backends.mkldnn.is_available():
         return "MKL"
     x, weight = torch.ones(64, 512), torch.ones(512, 512)
+    ways = [partial(product, x, weight) for product in (F.linear, _product)]
     with torch.inference_mode():
-        mkl, onednn = (_seconds(partial(product, x, weight)) for product in (F.linear, _product))
+        # In turn, so that other processes slow both: dropout's masks depend on the answer, and a
+        # run that resumes must get the same one.
+        times = [[timeit(way, number=1) for way in ways] for _ in range(10)]
+    mkl, onednn = map(min, zip(*times, strict=True))
     return "oneDNN" if mkl > MUCH_FASTER * onednn else "MKL"
 
 
@@ -64,11 +68,6 @@ def products_in(precision: str, device: torch.device) -> AbstractContextManager[
         return torch.autocast(device.type, torch.bfloat16)
     on_cpu = device.type == "cpu"
     return ByOneDnn() if on_cpu and fastest_library() == "oneDNN" else nullcontext()
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    """The shortest of ten times: the others may include the work of other processes."""
-    return min(repeat(work, number=1, repeat=10))
 
 
 def _product(
