@@ -133,9 +133,8 @@ class Transducer:
                 beam_size (4): The beam size; 1 is greedy search.
                 length_penalty (0.6): The α of Wu et al.; higher prefers longer translations.
                 n_best (1): The maximum number of outputs per text, at most `beam_size`. No text
-                    occurs twice among them. For a text of
-                    several sentences, these are the combinations of the sentences' outputs with the
-                    highest sums of scores.
+                    occurs twice among them. For a text of several sentences, these are the
+                    combinations of the sentences' outputs with the highest sums of scores.
                 max_length_factor (1.0), max_length_extra (50): The maximum length of an output is
                     factor × tokens of the sentence + extra.
                 split (True): Translate sentence by sentence.
@@ -147,8 +146,8 @@ class Transducer:
                     that the model was trained on.
                 format ("text"): "html" or "markdown" for documents: markup between sentences is
                     kept, and markup inside a sentence moves with its words. Cannot be combined
-                    with `alignments` and `prefix`. In plain text, asterisks and tags around words
-                    move with them, without these two options.
+                    with `alignments` and `prefix`, without which asterisks and tags around words
+                    move with them in plain text too.
                 alignments (False): Also return the word alignment: `output.alignment`.
                 sampling: A `SamplingConfig`, to sample `n_best` outputs per text instead of
                     searching. Cannot be combined with `beam_size` and `length_penalty`. The same
@@ -211,13 +210,11 @@ class Transducer:
     def stream(self, text: str, **options: Unpack[Options]) -> Iterator[Draft]:
         """Translate one text, and yield a draft of the translation after each token.
 
-        A sentence with protected spans has no drafts until it is translated.
-
-        This always uses the native engine. If `engine` is native, the last draft equals the result
-        of `translate` for this text. Half precision (`fused`), 8-bit integers and CTranslate2 may
-        lead to another translation. The text after the stable part may still change. Nothing is
-        stable until the draft is too long to be replaced as incomplete. Then, with `beam_size=1`,
-        all of it is.
+        A sentence with protected spans has no drafts until it is translated. A text with asterisks
+        or tags around words has one, the result of `translate`. Other texts are translated by the
+        native engine, and if `engine` is another one, it may lead to another translation. The text
+        after the stable part may still change. Nothing is stable until the draft is too long to be
+        replaced as incomplete. Then, with `beam_size=1`, all of it is.
 
         Example:
             >>> model = transept.load("en-de")
@@ -228,8 +225,8 @@ class Transducer:
         request = Request.of_text(options, "streaming", without=("sampling",))
         (text,) = as_texts([text])
         if has_markup(text, request):
-            (whole,) = self.translate(text, **options).outputs
-            yield Draft(whole.text, len(whole.text), whole.missing)
+            (output,) = self.translate(text, **options).outputs
+            yield Draft(output.text, len(output.text), output.missing)
             return
         (units,) = self._units([text], request)
         prefixes = self._writer.prefixes(request.prefix, [units])
@@ -245,8 +242,8 @@ class Transducer:
                     found = state.outputs
             (outputs,) = self._guarded([unit], [found], request) if found else [(unit.kept,)]
             before.append(unit.sentence(outputs))
-        (whole,) = Translation.best(text, before, 1).outputs
-        yield Draft(whole.text, len(whole.text), whole.missing)
+        (output,) = Translation.best(text, before, 1).outputs
+        yield Draft(output.text, len(output.text), output.missing)
 
     def units(self, texts: Sequence[str], **options: Unpack[Options]) -> list[list[Unit]]:
         """Split texts into sentences with their token ids, as `translate` does.

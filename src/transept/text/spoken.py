@@ -18,21 +18,24 @@ _HOUR = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b"
 _MINUTES = r"\b(?:five|ten|twenty(?:[-\s]five)?)"
 # `From ten to five` has two times, and `trois heures et demie` may be a duration.
 _AT = r"(?:(?<=\bat\s)|(?<=\bis\s)|(?<='s\s)|(?<=\bby\s)|(?<=\buntil\s)|(?<=\bbefore\s))"
-_HEURES = r"(?:une|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze|\d\d?)\sh(?:eures?)?\b"
+_HEURES = (
+    r"(?:(?:une|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze)\sheures?"
+    r"|(?:1?\d|2[0-4])\s?h(?:eures?)?)\b"
+)
 _NOON = r"\b(?:midi|minuit)\b"
 _MORE = r"\s(?:et\s(?:quart|demie?)|(?:cinq|dix|vingt(?:-cinq)?)(?!\s(?:minute|seconde)))\b"
 _LESS = r"\smoins\s(?:le\squart|cinq|dix|vingt(?:-cinq)?)\b"
-_À = r"(?:(?<=\bà\s)|(?<=\best\s)|(?<=\bvers\s)|(?<=\bdès\s)|(?<=jusqu'à\s))"
+_AT_FRENCH = r"(?:(?<=\bà\s)|(?<=\best\s)|(?<=\bvers\s)|(?<=\bdès\s)|(?<=jusqu'à\s))"
 SPOKEN: Final = {
     "en": rf"""(?i:\b(?:a\s)?quarter\s(?:past|to)\s{_HOUR} | \bhalf\spast\s{_HOUR}
         | {_MINUTES}(?:\sminutes)?\spast\s{_HOUR} | {_MINUTES}\sminutes\sto\s{_HOUR}
         | {_AT}{_MINUTES}\sto\s{_HOUR})""",
     "fr": rf"""(?i:(?:(?<!\w){_HEURES}|{_NOON}){_LESS} | {_NOON}{_MORE}
-        | {_À}{_HEURES}{_MORE}(?!\s(?:de|d')\b))""",
+        | {_AT_FRENCH}{_HEURES}{_MORE}(?!\s(?:de|d')\b))""",
 }  # fmt: skip
 """Patterns of such times by language, to be compiled with `re.VERBOSE`."""
-MAY_BE_SPOKEN = re.compile(rf"\b(?:past|moins|et\s(?:quart|demi)|to\s{_HOUR})|{_NOON}|heures", re.I)
-"""Matches somewhere in every text with such a time."""
+MAY_BE_SPOKEN = re.compile(rf"\b(?:past|moins|et\s(?:quart|demi)|to\s{_HOUR})|{_NOON}|heure", re.I)
+"""Matches somewhere in every text with such a time and without digits."""
 _ENGLISH = re.compile(r"(?:a )?(?P<minute>[\w-]+?)(?: minutes)? (?P<way>past|to) (?P<hour>\w+)")
 _FRENCH = re.compile(
     r"(?P<hour>\w+?)(?: ?h(?:eures?)?)? (?P<way>moins(?: le)? |et |)(?P<minute>[\w-]+)"
